@@ -11,7 +11,13 @@
 enum { HELP_COLUMNS = 80, PROSE_INDENT = 2, TEST_COLUMN = 9, CAUSES_MAX = 64, NAME_COLUMN = 31 };
 
 const char *const help_confidence[] = {
-	"A rule has requirements, a base, and weights.",
+	"A refused request for device memory is decided by a budget: which of the things that "
+	"could be taken away would have let the request fit, and for how long. Of those that last "
+	"longest, defects come before what is configured, and that before what the program is "
+	"for. The rules only name the answer.",
+	"The decision is made again at the other end of each doubtful figure, and with each row "
+	"being what else it could be. The same answer everywhere is high, two answers are medium.",
+	"Of the host a rule has requirements, a base, and weights.",
 	"A requirement that is known not to hold rules the cause out. The first requirement must "
 	"be known. Each of the other requirements that is unknown multiplies the score by 0.7.",
 	"The score is the base plus the weights of all signs that hold. It is at most 0.97.",
@@ -333,14 +339,16 @@ static void describe_test(const struct cause_test *test, char *out, size_t bytes
 		snprintf(out, bytes, "%s (%s at least %g)", words, row->name, test->threshold);
 }
 
-/* Requirements have no weight; everything else adds its weight when it holds. */
-static void print_test(FILE *out, const struct cause_test *test, bool need)
+/* Requirements have no weight; of the host everything else adds its weight when it holds. */
+static void print_test(FILE *out, const struct cause_test *test)
 {
 	char words[640];
 	int used;
 
-	if (need)
+	if (!test->weight)
 		used = fprintf(out, "  needs");
+	else if (test->weight == CAUSE_SHOWN)
+		used = fprintf(out, "  shown");
 	else
 		used = fprintf(out, "  %+.2f", test->weight);
 	fprintf(out, "%*s", TEST_COLUMN - used, "");
@@ -356,11 +364,14 @@ static bool is_test(const struct cause_test *test)
 /* Requirements first, then weights, then where both come from. */
 static void print_rule(FILE *out, const struct cause_rule *rule)
 {
-	fprintf(out, "\nBase %.2f\n", rule->base);
+	if (rule->base > 0)
+		fprintf(out, "\nBase %.2f\n", rule->base);
+	else
+		fputs("\nNamed if the budget blames it\n", out);
 	for (size_t i = 0; i < CAUSE_NEEDS && is_test(&rule->needs[i]); i++)
-		print_test(out, &rule->needs[i], true);
+		print_test(out, &rule->needs[i]);
 	for (size_t i = 0; i < CAUSE_TESTS && is_test(&rule->tests[i]); i++)
-		print_test(out, &rule->tests[i], false);
+		print_test(out, &rule->tests[i]);
 	if (*rule->source) {
 		fputs("  Source: ", out);
 		flow_text(out, rule->source, 10, 10, HELP_COLUMNS);

@@ -39,6 +39,9 @@ struct fact_counterfactual {
 	const char *text; /* the sentence */
 };
 
+/* Which call sites a cause marks in the table of holders. */
+enum fact_marks { MARKS_NOTHING, MARKS_GPU_LEAKS, MARKS_HOST_LEAKS, MARKS_HEAPS };
+
 struct fact_cause {
 	const char *id;      /* S0 .. S9 with a sub-type: "S2a", "S6.F1"; "" inconclusive */
 	const char *name_id; /* the same as a word to type: "kv-cache-grew"; "" inconclusive */
@@ -59,6 +62,9 @@ struct fact_cause {
 	const char *const *lacks; /* what was not seen and lowered the confidence */
 	size_t lack_count;
 	uint32_t process, device; /* whose; FACT_NONE */
+	unsigned blames;          /* owners without a call site, a bit for each enum fact_owner */
+	enum fact_marks marks;
+	bool is_page_lock;        /* what was refused is no memory of the device */
 };
 
 #endif

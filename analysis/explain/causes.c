@@ -1,138 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scores the rules on the evidence and words the verdict. */
 #include "analysis/explain/causes.h"
-#include "analysis/explain/evidence/counterfactual.h"
+#include "analysis/explain/decide.h"
 
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 enum { LINES_MAX = 8 };
 
-/* ---- one test, one rule ---- */
-
-/* Tables end with a test whose threshold is 0. */
-static bool is_end(const struct cause_test *test)
-{
-	return test->threshold <= 0;
-}
-
-/* Could the signal be measured at all? */
-static bool is_known(const struct cause_test *test, const struct evidence *evidence)
-{
-	return !isnan(evidence->signals[test->signal].value);
-}
-
-/* An unknown signal is NAN, so both comparisons are false. */
-static bool holds(const struct cause_test *test, const struct evidence *evidence)
-{
-	double value = evidence->signals[test->signal].value;
-
-	if (test->below)
-		return value < test->threshold;
-	return value >= test->threshold;
-}
-
-/* Behind the last need; a full array has no end mark. */
-static const struct cause_test *end_of_needs(const struct cause_rule *rule)
-{
-	const struct cause_test *test = rule->needs;
-
-	while (test < rule->needs + CAUSE_NEEDS && !is_end(test))
-		test++;
-	return test;
-}
-
-/* The same for tests. */
-static const struct cause_test *end_of_tests(const struct cause_rule *rule)
-{
-	const struct cause_test *test = rule->tests;
-
-	while (test < rule->tests + CAUSE_TESTS && !is_end(test))
-		test++;
-	return test;
-}
-
-/* Ignores case. Nothing begins with "". */
-static bool begins_with(const char *text, const char *start)
-{
-	return *start && !strncasecmp(text, start, strlen(start));
-}
-
-/* By id or slug; a unique beginning is not needed, the first row that fits counts. */
-const struct cause_rule *cause_named(const char *name)
-{
-	const struct cause_rule *begins = NULL;
-
-	for (const struct cause_rule *rule = cause_rules; rule->id; rule++) {
-		if (!strcasecmp(rule->id, name) || !strcasecmp(rule->name_id, name))
-			return rule;
-		if (!begins && (begins_with(rule->id, name) || begins_with(rule->name_id, name)))
-			begins = rule;
-	}
-	return begins;
-}
-
-/* At which kind of moment a rule may apply. */
-static unsigned scope_of(const struct evidence *evidence)
-{
-	if (!evidence->incident)
-		return AT_END;
-	return evidence->incident->kind == CUF_KIND_HOST ? AT_REFUSAL : AT_FAILURE;
-}
-
-/* A need that is known not to hold excludes the rule. One that is unknown lowers its score, unless
- * it is the first: that one defines the cause. */
-double cause_score(const struct cause_rule *rule, const struct evidence *evidence)
-{
-	double score = rule->base, factor = evidence->quality;
-
-	if (!(rule->scope & scope_of(evidence)))
-		return 0;
-	for (const struct cause_test *need = rule->needs; need < end_of_needs(rule); need++) {
-		if (holds(need, evidence))
-			continue;
-		if (is_known(need, evidence) || need == rule->needs)
-			return 0;
-		factor *= CAUSE_UNSEEN;
-	}
-	for (const struct cause_test *test = rule->tests; test < end_of_tests(rule); test++)
-		if (holds(test, evidence))
-			score += test->weight;
-	score *= factor;
-	if (score < 0)
-		return 0;
-	return score > CAUSE_MOST ? CAUSE_MOST : score;
-}
-
 /* ---- all rules ---- */
-
-/* What a cause would have you remove; by the beginning of its id. */
-static enum removed cause_removal(const char *id)
-{
-	static const struct {
-		const char *id;
-		enum removed what;
-	} rows[] = {
-		{ "S1.cap", REMOVED_CAP },	{ "S1.tenant", REMOVED_TENANT },
-		{ "S2a", REMOVED_LOAD },	{ "S2b", REMOVED_WORK },
-		{ "S3", REMOVED_KV },		{ "S4", REMOVED_CACHE },
-		{ "S5", REMOVED_CONCURRENCY },	{ "S6.F2", REMOVED_LADDER },
-		{ "S6.F3", REMOVED_STRANDED },	{ "S6.F4", REMOVED_STRANDED },
-		{ "S6", REMOVED_GAPS },		{ "S7", REMOVED_LIBRARIES },
-		{ "S8", REMOVED_LEAK },
-	};
-
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (begins_with(id, rows[i].id))
-			return rows[i].what;
-	return REMOVED_NOTHING;
-}
-
-struct ranking {
-	const struct cause_rule *best, *next;
-	double best_score, next_score;
-};
 
 /* The two best rules with different ids; of equal scores the earlier row wins. */
 static struct ranking rank_rules(const struct evidence *evidence)
@@ -140,8 +16,7 @@ static struct ranking rank_rules(const struct evidence *evidence)
 	struct ranking ranking = { 0 };
 
 	for (const struct cause_rule *rule = cause_rules; rule->id; rule++) {
-		double score = cause_score(rule, evidence) *
-			       removal_weight(evidence, cause_removal(rule->id));
+		double score = cause_score(rule, evidence);
 		bool other = ranking.best && strcmp(ranking.best->id, rule->id) != 0;
 
 		if (score > ranking.best_score) {
@@ -219,6 +94,26 @@ static bool has_line(const struct lines *lines, const char *words)
 	return false;
 }
 
+/* First of all the arithmetic that decided. */
+static void add_inequality(struct lines *lines, const struct cause_rule *rule)
+{
+	const struct evidence *evidence = lines->evidence;
+	const char *words = NULL;
+
+	if (cause_scope_of(evidence) == AT_FAILURE && rule->removes != REMOVED_NOTHING)
+		words = cause_inequality(lines->build, evidence, rule->removes);
+	if (!words)
+		return;
+	lines->items[lines->count++] = (struct fact_evidence){
+		.text = words,
+		.process = evidence->process,
+		.time_ns = CUF_UNKNOWN,
+		.seqs = { evidence->incident->seq },
+		.seq_count = 1,
+		.stack = { .process = FACT_NONE },
+	};
+}
+
 /* A line for a signal; of one that does not hold, it names no call site. */
 static void add_line(struct lines *lines, enum signal name, bool negated, bool against)
 {
@@ -229,7 +124,7 @@ static void add_line(struct lines *lines, enum signal name, bool negated, bool a
 						   : signal_rows[name].words);
 	struct fact_evidence *line = &lines->items[lines->count];
 
-	if (!words || lines->count == LINES_MAX || has_line(lines, words))
+	if (!words || !*words || lines->count == LINES_MAX || has_line(lines, words))
 		return;
 	*line = (struct fact_evidence){
 		.text = words,
@@ -253,8 +148,8 @@ static const struct cause_test *heaviest(const struct cause_rule *rule,
 {
 	const struct cause_test *best = NULL;
 
-	for (const struct cause_test *test = rule->tests; test < end_of_tests(rule); test++) {
-		if (done[test - rule->tests] || !holds(test, evidence) ||
+	for (const struct cause_test *test = rule->tests; test < cause_tests_end(rule); test++) {
+		if (done[test - rule->tests] || !cause_holds(test, evidence) ||
 		    (test->weight < 0) != against)
 			continue;
 		if (!best || fabs(test->weight) > fabs(best->weight))
@@ -269,8 +164,8 @@ static void add_tests(struct lines *lines, const struct cause_rule *rule, bool n
 	bool done[CAUSE_TESTS] = { false };
 	const struct cause_test *test;
 
-	for (test = rule->needs; test < end_of_needs(rule); test++)
-		if (test->below == negated && holds(test, lines->evidence))
+	for (test = rule->needs; test < cause_needs_end(rule); test++)
+		if (test->below == negated && cause_holds(test, lines->evidence))
 			add_line(lines, test->signal, negated, false);
 	for (int against = 0; against < 2; against++)
 		while ((test = heaviest(rule, lines->evidence, against, done))) {
@@ -286,8 +181,9 @@ static void add_lines(struct lines *lines, const struct cause_rule *rule)
 	const struct evidence *evidence = lines->evidence;
 	uint64_t contribution = evidence->metrics[METRIC_contribution];
 
+	add_inequality(lines, rule);
 	add_tests(lines, rule, false);
-	if (!begins_with(rule->id, "S6") && contribution != CUF_UNKNOWN && contribution >= 1)
+	if (strncmp(rule->id, "S6", 2) != 0 && contribution != CUF_UNKNOWN && contribution >= 1)
 		add_line(lines, SIGNAL_contribution, false, false);
 	if (evidence->signals[SIGNAL_imbalance].value >= 0.3)
 		add_line(lines, SIGNAL_imbalance, false, false);
@@ -312,11 +208,11 @@ static const char *summary_of(struct build *build, const struct cause_rule *rule
 static double weight_in(const struct cause_rule *rule, enum signal signal,
 			const struct evidence *evidence)
 {
-	for (const struct cause_test *need = rule->needs; need < end_of_needs(rule); need++)
-		if (need->signal == signal && !need->below && holds(need, evidence))
+	for (const struct cause_test *need = rule->needs; need < cause_needs_end(rule); need++)
+		if (need->signal == signal && !need->below && cause_holds(need, evidence))
 			return 0.5;
-	for (const struct cause_test *test = rule->tests; test < end_of_tests(rule); test++)
-		if (test->signal == signal && !test->below && holds(test, evidence))
+	for (const struct cause_test *test = rule->tests; test < cause_tests_end(rule); test++)
+		if (test->signal == signal && !test->below && cause_holds(test, evidence))
 			return test->weight;
 	return 0;
 }
@@ -401,10 +297,19 @@ static struct fact_stack site_of(const struct lines *lines)
 	return (struct fact_stack){ .process = FACT_NONE };
 }
 
+/* What the first row of an id has for all of them. */
+static void take_row(struct fact_cause *cause, const struct cause_rule *first)
+{
+	cause->blames = first->blames;
+	cause->marks = first->marks;
+	cause->is_page_lock = first->is_page_lock;
+}
+
 /* NULL: at the end of a process that has no incident, when no rule applies. */
 const struct fact_cause *cause_judge(struct build *build, const struct evidence *evidence)
 {
-	struct ranking ranking = rank_rules(evidence);
+	struct ranking ranking = cause_scope_of(evidence) == AT_FAILURE ? cause_decide(evidence)
+								   : rank_rules(evidence);
 	struct lines lines = { .build = build, .evidence = evidence };
 	struct fact_cause *cause;
 
@@ -431,6 +336,7 @@ const struct fact_cause *cause_judge(struct build *build, const struct evidence 
 		.process = evidence->process,
 		.device = evidence->device,
 	};
+	take_row(cause, cause_named(ranking.best->id));
 	if (ranking.next) {
 		cause->runner_up_id = ranking.next->id;
 		cause->runner_up_name_id = ranking.next->name_id;

@@ -3,25 +3,22 @@
  * The causes. A row is data: `cuflight help NAME` prints it. Several rows may share an id: they are
  * different signs of one cause, and the first one describes it.
  */
+#include "analysis/device/owners.h"
 #include "analysis/explain/causes.h"
 
 /* IF: adds the weight when the signal is at least so high; UNLESS: when it is known and below. */
 #define IF(what, least, weight) { SIGNAL_##what, false, least, weight }
 #define UNLESS(what, limit, weight) { SIGNAL_##what, true, limit, weight }
+/* Of causes that the budget decides: what shows it, the most telling first. */
+#define SHOWN_BY(what, least) { SIGNAL_##what, false, least, CAUSE_SHOWN }
+#define SHOWN_BY_LESS(what, limit) { SIGNAL_##what, true, limit, CAUSE_SHOWN }
 #define NEED(what, least) { SIGNAL_##what, false, least, 0 }
 #define NEED_BELOW(what, limit) { SIGNAL_##what, true, limit, 0 }
 /* A row that is another sign of a cause above, which describes it. */
 #define SIGN_OF(id_, name_id_, name_) \
 	.id = id_, .name_id = name_id_, .name = name_, .about = "", .source = ""
+#define ROW(owner) (1u << OWNER_##owner)
 #define ANY 1e-9 /* more than nothing */
-
-/* What tells a KV cache that is reserved in advance from other equal blocks. */
-#define KV_IN_ADVANCE \
-	{ UNLESS(nothing_freed, 0.5, -0.15), UNLESS(family_churn, 0.1, 0.15), \
-		IF(kv_prealloc, 1, 0.15), IF(after_query, 1, 0.1), \
-		IF(burst, 0.8, 0.1), IF(kv_named, 1, 0.1), IF(own, 0.9, 0.05), IF(early, 1, 0.05), \
-		IF(packed, 1, -0.3), IF(kv_grown, 1, -0.4), IF(leak, 0.5, -0.2), \
-		IF(arithmetic, 0.6, -0.3), IF(slots_named, 1, -0.1) }
 
 const struct cause_rule cause_rules[] = {
 	{
@@ -53,9 +50,9 @@ const struct cause_rule cause_rules[] = {
 			"refuses before any driver call; 64 MiB of slack because the driver "
 			"rounds to pages",
 		.would_confirm = "the log of the quota",
-		.scope = AT_FAILURE, .base = 0.75,
+		.removes = REMOVED_CAP, .scope = AT_FAILURE,
 		.needs = { NEED(room, 1.05), NEED_BELOW(host_request, 1) },
-		.tests = { IF(room, 2, 0.1), IF(own, 0.9, -0.2) },
+		.tests = { SHOWN_BY(room, 2) },
 	}, {
 		SIGN_OF("S1.cap", "memory-cap", "a memory limit below the size of the device"),
 		.summaries = {
@@ -63,10 +60,11 @@ const struct cause_rule cause_rules[] = {
 			"the framework refused a request by itself",
 		},
 		.would_confirm = "the fraction that the program sets",
-		.scope = AT_FAILURE, .base = 0.8, .needs = { NEED(no_driver_call, 1) },
-		.tests = { IF(room, 1.05, 0.15), IF(packed, 1, -0.2) },
+		.removes = REMOVED_CAP, .scope = AT_FAILURE, .needs = { NEED(no_driver_call, 1) },
+		.tests = { SHOWN_BY(room, 1.05) },
 	}, {
 		.id = "S1.tenant", .name_id = "other-tenant",
+		.blames = ROW(OTHER_PROCESSES),
 		.name = "another process holds the device",
 		.summaries = {
 			"others hold {others} of {total}; this process holds {mine}, and without "
@@ -80,10 +78,10 @@ const struct cause_rule cause_rules[] = {
 			"device; below 0.9 of it the process would have had room",
 		.would_confirm = "nvidia-smi at the failure, or recordings of all processes in "
 			"one directory",
-		.scope = AT_FAILURE, .base = 0.55,
+		.removes = REMOVED_TENANT, .scope = AT_FAILURE,
 		.needs = { NEED(alone_fits, 1), NEED_BELOW(own, 0.95) },
-		.tests = { IF(before, 1, 0.3), IF(others_run, 0.5, 0.3), IF(late, 1, 0.25),
-			IF(libraries, 1, -0.15), IF(leak, 1, -0.1), UNLESS(own, 0.8, 0.1) },
+		.tests = { SHOWN_BY(before, 1), SHOWN_BY(others_run, 0.5), SHOWN_BY(late, 1),
+			SHOWN_BY_LESS(own, 0.8) },
 	}, {
 		.id = "S2a", .name_id = "model-too-large",
 		.name = "the model does not fit",
@@ -97,15 +95,11 @@ const struct cause_rule cause_rules[] = {
 		.source = "field guides (cause 'model too large'); 4 repeats of at least 2 sizes "
 			"distinguish layers from a batch",
 		.would_confirm = "function names, or the size of the weight files",
-		.scope = AT_FAILURE, .base = 0.4,
-		.needs = { NEED(nothing_freed, 0.98), NEED_BELOW(packed, 1) },
-		.tests = { IF(layered, 0.6, 0.25), IF(weights_named, 1, 0.25),
-			UNLESS(over_layer, 1.01, 0.05), IF(own, 0.9, 0.1), UNLESS(own, 0.9, -0.15),
-			IF(over_layer, 1.5, -0.3), IF(family_next, 1, -0.1),
-			IF(kv_named, 1, -0.25), IF(after_query, 1, -0.2), IF(slots_named, 1, -0.2),
-			IF(activations_named, 1, -0.25), IF(leak, 0.5, -0.3),
-			IF(late_failure, 8, -0.2), IF(arithmetic, 0.6, -0.3),
-			IF(kv_first, 2, -0.3) },
+		.removes = REMOVED_LOAD, .named_by = SIGNAL_weights_named,
+		.scope = AT_FAILURE,
+		.needs = { NEED(nothing_freed, 0.98) },
+		.tests = { SHOWN_BY(layered, 0.6), SHOWN_BY(weights_named, 1), SHOWN_BY(own, 0.9),
+			SHOWN_BY_LESS(over_layer, 1.01) },
 	}, {
 		SIGN_OF("S2a", "model-too-large", "the model does not fit"),
 		.summaries = {
@@ -113,14 +107,20 @@ const struct cause_rule cause_rules[] = {
 				"next {request} failed with {free} free",
 		},
 		.would_confirm = "function names, or the size of the weight files",
-		.scope = AT_FAILURE, .base = 0.45,
-		.needs = { NEED(loads, 0.8), NEED_BELOW(packed, 1) },
-		.tests = { IF(layered, 0.6, 0.15), IF(weights_named, 1, 0.2), IF(own, 0.9, 0.1),
-			UNLESS(own, 0.9, -0.15), IF(over_layer, 1.5, -0.3),
-			IF(kv_prealloc, 0.5, -0.3), IF(kv_first, 2, -0.4), IF(slots_named, 1, -0.3),
-			IF(kv_named, 1, -0.25), IF(activations_named, 1, -0.25),
-			IF(leak, 0.5, -0.3), IF(ladder, 8, -0.3), IF(arithmetic, 0.6, -0.3),
-			IF(concurrent, 4, -0.3) },
+		.removes = REMOVED_LOAD, .named_by = SIGNAL_weights_named,
+		.scope = AT_FAILURE,
+		.needs = { NEED(loads, 0.8) },
+		.tests = { SHOWN_BY(weights_named, 1), SHOWN_BY(layered, 0.6),
+			SHOWN_BY(own, 0.9) },
+	}, {
+		SIGN_OF("S2a", "model-too-large", "the model does not fit"),
+		.summaries = {
+			"{request} was requested at once before anything large was held, with "
+				"{free} free",
+		},
+		.would_confirm = "function names, or the size of the weight files",
+		.removes = REMOVED_LOAD, .named_by = SIGNAL_weights_named,
+		.scope = AT_FAILURE, .needs = { NEED(first_large, 8) },
 	}, {
 		.id = "S2b", .name_id = "activations-too-large",
 		.name = "activations do not fit",
@@ -134,14 +134,12 @@ const struct cause_rule cause_rules[] = {
 		.source = "vLLM issues on prompt_logprobs (tokens x vocabulary x 4); 4 times the "
 			"median of earlier blocks, and twice their largest",
 		.would_confirm = "marked requests (cuflight.h), or the length of the prompt",
-		.scope = AT_FAILURE, .base = 0.35, .needs = { NEED_BELOW(packed, 1) },
-		.tests = { UNLESS(own, 0.9, -0.25), IF(own_context, 1, -0.2),
-			IF(over_served, 4, 0.3), IF(over_layer, 1.5, 0.2),
-			IF(activations_named, 1, 0.2), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1),
-			IF(kv_named, 1, -0.3), IF(weights_named, 1, -0.25),
-			IF(family_next, 1, -0.2), IF(leak, 0.5, -0.3), IF(arithmetic, 0.6, -0.25),
-			IF(kv_done, 1, -0.1), IF(slots_named, 1, -0.1), IF(ladder, 8, -0.2),
-			IF(concurrent, 4, -0.15) },
+		.removes = REMOVED_WORK, .named_by = SIGNAL_activations_named,
+		.scope = AT_FAILURE,
+		.needs = { NEED_BELOW(first_large, 8) },
+		.tests = { SHOWN_BY(over_served, 4), SHOWN_BY(over_layer, 1.5),
+			SHOWN_BY(activations_named, 1), SHOWN_BY(new_site, 1),
+			SHOWN_BY(own, 0.9) },
 	}, {
 		SIGN_OF("S2b", "activations-too-large", "one request is larger than the device"),
 		.summaries = {
@@ -149,10 +147,9 @@ const struct cause_rule cause_rules[] = {
 		},
 		.would_confirm = "the sizes in the failing function: attention without tiling "
 			"grows with the square of the prompt",
-		.scope = AT_FAILURE, .base = 0.8, .needs = { NEED(over_device, 1) },
-		.tests = { IF(kv_named, 1, -0.4), IF(kv_prealloc, 0.5, -0.3),
-			IF(family_next, 1, -0.3), IF(weights_named, 1, -0.3),
-			IF(activations_named, 1, 0.1), IF(new_site, 1, 0.05) },
+		.removes = REMOVED_WORK, .scope = AT_FAILURE,
+		.needs = { NEED(over_device, 1), NEED_BELOW(first_large, 8) },
+		.tests = { SHOWN_BY(activations_named, 1), SHOWN_BY(new_site, 1) },
 	}, {
 		.id = "S3", .name_id = "kv-cache-too-large",
 		.name = "the KV cache is too large",
@@ -166,18 +163,24 @@ const struct cause_rule cause_rules[] = {
 		.source = "sources of vLLM and llama.cpp; a family is at least 4 equal blocks "
 			"with nothing else in between",
 		.would_confirm = "function names or framework events",
-		.scope = AT_FAILURE, .base = 0.4,
+		.removes = REMOVED_KV, .named_by = SIGNAL_kv_named,
+		.scope = AT_FAILURE,
 		.needs = { NEED(kv_prealloc, 0.5), NEED(family_next, 1) },
-		.tests = KV_IN_ADVANCE,
+		.tests = { SHOWN_BY_LESS(family_churn, 0.1), SHOWN_BY(kv_prealloc, 1),
+			SHOWN_BY(after_query, 1), SHOWN_BY(burst, 0.8), SHOWN_BY(kv_named, 1),
+			SHOWN_BY(own, 0.9), SHOWN_BY(early, 1) },
 	}, {
 		SIGN_OF("S3", "kv-cache-too-large", "the KV cache is too large"),
 		.summaries = {
 			"{request} was requested at once for the KV cache, with {free} free",
 		},
 		.would_confirm = "function names or framework events",
-		.scope = AT_FAILURE, .base = 0.4,
+		.removes = REMOVED_KV, .named_by = SIGNAL_kv_named,
+		.scope = AT_FAILURE,
 		.needs = { NEED(kv_prealloc, 0.5), NEED_BELOW(family_next, 1) },
-		.tests = KV_IN_ADVANCE,
+		.tests = { SHOWN_BY_LESS(family_churn, 0.1), SHOWN_BY(kv_prealloc, 1),
+			SHOWN_BY(after_query, 1), SHOWN_BY(burst, 0.8), SHOWN_BY(kv_named, 1),
+			SHOWN_BY(own, 0.9), SHOWN_BY(early, 1) },
 	}, {
 		.id = "S3.V", .name_id = "kv-cache-leaves-no-room",
 		.name = "the KV cache leaves too little for the rest",
@@ -191,13 +194,11 @@ const struct cause_rule cause_rules[] = {
 		.source = "vLLM issues on graph capture after the KV cache; SGLang's "
 			"mem_fraction_static",
 		.would_confirm = "framework events that show which blocks are the cache",
-		.scope = AT_FAILURE, .base = 0.5,
-		.needs = { NEED(kv_done, 1), NEED_BELOW(packed, 1) },
-		.tests = { IF(early, 1, 0.15), IF(graph_capture, 1, 0.2), IF(own, 0.9, 0.1),
-			IF(kv_named, 1, 0.05), IF(slots_named, 1, 0.05), IF(per_slot, 1, -0.25),
-			IF(over_served, 4, -0.1), IF(leak, 0.5, -0.4), IF(family_next, 1, -0.2),
-			IF(weights_named, 1, -0.3), IF(arithmetic, 0.6, -0.2),
-			IF(concurrent, 4, -0.1), IF(per_slot, 1, -0.3) },
+		.removes = REMOVED_KV, .named_by = SIGNAL_kv_named,
+		.scope = AT_FAILURE,
+		.needs = { NEED(kv_done, 1) },
+		.tests = { SHOWN_BY(graph_capture, 1), SHOWN_BY(early, 1), SHOWN_BY(own, 0.9),
+			SHOWN_BY(kv_named, 1), SHOWN_BY(slots_named, 1) },
 	}, {
 		SIGN_OF("S3.V", "kv-cache-leaves-no-room",
 			"the KV cache leaves too little for the rest"),
@@ -206,10 +207,10 @@ const struct cause_rule cause_rules[] = {
 				"stay came after it, and the next {request} failed",
 		},
 		.would_confirm = "framework events that show which blocks are the cache",
-		.scope = AT_FAILURE, .base = 0.65,
-		.needs = { NEED(kv_first, 2), NEED(loads, 0.8), NEED_BELOW(packed, 1) },
-		.tests = { IF(early, 1, 0.1), IF(own, 0.9, 0.1), IF(leak, 0.5, -0.4),
-			IF(slots_named, 1, -0.3), IF(concurrent, 4, -0.3) },
+		.removes = REMOVED_KV, .named_by = SIGNAL_kv_named,
+		.scope = AT_FAILURE,
+		.needs = { NEED(kv_first, 1), NEED(loads, 0.8) },
+		.tests = { SHOWN_BY(early, 1), SHOWN_BY(own, 0.9) },
 	}, {
 		.id = "S4", .name_id = "kv-cache-grew",
 		.name = "the KV cache grew with the context",
@@ -224,10 +225,10 @@ const struct cause_rule cause_rules[] = {
 		.source = "transformers' DynamicCache (torch.cat); 8 equal steps, six in ten of "
 			"all rises",
 		.would_confirm = "a second request, or marked requests (cuflight.h)",
-		.scope = AT_FAILURE, .base = 0.5, .needs = { NEED(arithmetic, 0.6) },
-		.tests = { IF(next_term, 1, 0.15), IF(sawtooth, 1, 0.2), IF(kv_named, 1, 0.1),
-			IF(longest, 1, 0.05), IF(one_request, 1, -0.05),
-			IF(nothing_freed, 0.9, -0.25), IF(packed, 1, -0.15), IF(leak, 0.5, -0.1) },
+		.removes = REMOVED_CACHE, .named_by = SIGNAL_kv_named,
+		.scope = AT_FAILURE, .needs = { NEED(arithmetic, 0.6) },
+		.tests = { SHOWN_BY(sawtooth, 1), SHOWN_BY(next_term, 1), SHOWN_BY(kv_named, 1),
+			SHOWN_BY(longest, 1), SHOWN_BY(one_request, 1) },
 	}, {
 		SIGN_OF("S4", "kv-cache-grew", "the KV cache grew with the context"),
 		.summaries = {
@@ -239,11 +240,20 @@ const struct cause_rule cause_rules[] = {
 			"the KV cache grew within a request",
 		},
 		.would_confirm = "a second request, or marked requests (cuflight.h)",
-		.scope = AT_FAILURE, .base = 0.45, .needs = { NEED(kv_grown, 4) },
-		.tests = { IF(one_request, 1, -0.05), IF(sawtooth, 1, 0.15), IF(sawtooth, 2, 0.1),
-			IF(kv_named, 1, 0.2), IF(own, 0.9, 0.05),
-			UNLESS(grown_over_slack, 10, -0.2), IF(slots_named, 1, -0.1),
-			IF(over_served, 4, -0.1), IF(leak, 0.5, -0.25) },
+		.removes = REMOVED_CACHE, .named_by = SIGNAL_kv_named,
+		.scope = AT_FAILURE, .needs = { NEED(kv_grown, 4) },
+		.tests = { SHOWN_BY(kv_named, 1), SHOWN_BY(sawtooth, 1), SHOWN_BY(sawtooth, 2),
+			SHOWN_BY(own, 0.9) },
+	}, {
+		SIGN_OF("S4", "kv-cache-grew", "the KV cache grew with the context"),
+		.summaries = {
+			"{grown_need} more than before was in blocks that are freed when requests "
+				"end; {request} more failed with {free} free",
+		},
+		.would_confirm = "marked requests (cuflight.h): one long request, or many",
+		.removes = REMOVED_CACHE, .named_by = SIGNAL_kv_named,
+		.scope = AT_FAILURE,
+		.needs = { NEED(comes_and_goes, 0.8) },
 	}, {
 		.id = "S5", .name_id = "too-many-requests",
 		.name = "more sequences were configured than fit",
@@ -256,14 +266,13 @@ const struct cause_rule cause_rules[] = {
 		.source = "field guides ('static batch', 'batch misconfiguration'); a fifth of "
 			"the device in one family of equal blocks",
 		.would_confirm = "function names, or the configured number of slots",
-		.scope = AT_FAILURE, .base = 0.45,
+		.removes = REMOVED_SLOTS, .named_by = SIGNAL_slots_named,
+		.scope = AT_FAILURE,
 		.needs = { NEED(family_next, 1), NEED(family, 0.2), NEED(family_fits, 1),
-			NEED_BELOW(family_churn, 0.25) },
-		.tests = { IF(burst, 0.8, 0.15), IF(slots_named, 1, 0.25), IF(own, 0.9, 0.1),
-			IF(nothing_freed, 0.95, 0.05), IF(kv_named, 1, -0.2),
-			IF(after_query, 1, -0.15), IF(layered, 0.6, -0.15),
-			IF(weights_named, 1, -0.25), IF(leak, 0.5, -0.35),
-			IF(arithmetic, 0.6, -0.3), IF(late_failure, 8, -0.1), IF(packed, 1, -0.2) },
+			NEED_BELOW(family_churn, 0.25), NEED_BELOW(layered, 0.6),
+			NEED_BELOW(weights_named, 1), NEED_BELOW(kv_prealloc, 0.5) },
+		.tests = { SHOWN_BY(slots_named, 1), SHOWN_BY(burst, 0.8), SHOWN_BY(own, 0.9),
+			SHOWN_BY(nothing_freed, 0.95) },
 	}, {
 		.id = "S5", .name_id = "too-many-requests",
 		.name = "the buffer for all sequences does not fit",
@@ -276,11 +285,11 @@ const struct cause_rule cause_rules[] = {
 			"number of sequences (logits: sequences x vocabulary x 4).",
 		.source = "vllm#14452: 1024 dummy requests in the sampler's warm-up",
 		.would_confirm = "the configured number of sequences",
-		.scope = AT_FAILURE, .base = 0.35,
-		.needs = { NEED(slots_named, 1), NEED_BELOW(packed, 1),
-			NEED_BELOW(family_next, 1) },
-		.tests = { IF(per_slot, 1, 0.35), IF(new_site, 1, 0.1), IF(own, 0.9, 0.1),
-			IF(kv_done, 1, 0.05), IF(concurrent, 4, -0.2), IF(leak, 0.5, -0.3) },
+		.removes = REMOVED_SLOTS, .named_by = SIGNAL_slots_named,
+		.scope = AT_FAILURE,
+		.needs = { NEED(per_slot, 1), NEED(slots_named, 1), NEED_BELOW(family_next, 1) },
+		.tests = { SHOWN_BY(per_slot, 1), SHOWN_BY(new_site, 1), SHOWN_BY(own, 0.9),
+			SHOWN_BY(kv_done, 1) },
 	}, {
 		.id = "S5", .name_id = "too-many-requests",
 		.name = "too many requests at once",
@@ -296,14 +305,14 @@ const struct cause_rule cause_rules[] = {
 		.source = "field guides ('fails only under load'); at least 4 at once, no fewer "
 			"than ever before",
 		.would_confirm = "marked requests (cuflight.h)",
-		.scope = AT_FAILURE, .base = 0.55,
+		.removes = REMOVED_CONCURRENCY, .named_by = SIGNAL_slots_named,
+		.scope = AT_FAILURE,
 		.needs = { NEED(concurrent, 4), NEED(one_fits, 1) },
-		.tests = { IF(slots_named, 1, 0.1), IF(own, 0.9, 0.1), IF(concurrent, 8, 0.05),
-			IF(activations_named, 1, 0.05), IF(kv_named, 1, -0.25),
-			IF(leak, 0.5, -0.3), IF(packed, 1, -0.2), IF(over_served, 4, -0.2),
-			IF(arithmetic, 0.6, -0.1) },
+		.tests = { SHOWN_BY(slots_named, 1), SHOWN_BY(own, 0.9), SHOWN_BY(concurrent, 8),
+			SHOWN_BY(activations_named, 1) },
 	}, {
 		.id = "S6.F1", .name_id = "fragmentation-pinned",
+		.blames = ROW(FRAMEWORK_SLACK) | ROW(PAGE_ROUNDING),
 		.name = "fragmentation: small blocks pin free memory",
 		.summaries = {
 			"{request} was requested with {free} free; a further {slack} is split "
@@ -320,13 +329,11 @@ const struct cause_rule cause_rules[] = {
 		.source = "pytorch#35901, #29554; judged after the allocator has released "
 			"whatever is whole",
 		.would_confirm = "framework events, if a framework splits the blocks",
-		.scope = AT_FAILURE, .base = 0.65,
+		.removes = REMOVED_GAPS, .scope = AT_FAILURE,
 		.needs = { NEED(packed, 1), NEED_BELOW(hole, 1), NEED_BELOW(room, 1),
 			NEED(slack, 1) },
-		.tests = { IF(sparse, 0.5, 0.15), IF(pinning, 0.5, 0.1), IF(late_failure, 8, 0.05),
-			IF(leak, 1, -0.3), IF(ladder, 8, -0.1), IF(foreign_caller, 1, -0.3),
-			IF(pool, 1, -0.1), IF(arithmetic, 0.6, -0.15),
-			IF(grown_over_slack, 10, -0.4) },
+		.tests = { SHOWN_BY(sparse, 0.5), SHOWN_BY(pinning, 0.5),
+			SHOWN_BY(late_failure, 8) },
 	}, {
 		.id = "S6.F2", .name_id = "fragmentation-growing-sizes",
 		.name = "fragmentation: requests outgrow what is kept",
@@ -342,11 +349,13 @@ const struct cause_rule cause_rules[] = {
 		.source = "llama.cpp#22107 (five percent look-ahead); 8 steps of about the same "
 			"factor",
 		.would_confirm = "framework events that show which blocks are in use",
-		.scope = AT_FAILURE, .base = 0.5, .needs = { NEED(ladder, 8), NEED(geometric, 1) },
-		.tests = { IF(geometric, 1, 0.2), IF(nothing_freed, 0.9, 0.1), IF(own, 0.9, 0.05),
-			IF(arithmetic, 0.6, -0.3), IF(kv_named, 1, -0.1), IF(sawtooth, 2, -0.1) },
+		.removes = REMOVED_LADDER, .scope = AT_FAILURE,
+		.needs = { NEED(ladder, 8), NEED(geometric, 1) },
+		.tests = { SHOWN_BY(geometric, 1), SHOWN_BY(nothing_freed, 0.9),
+			SHOWN_BY(own, 0.9) },
 	}, {
 		.id = "S6.F3", .name_id = "stranded-pool",
+		.blames = ROW(FRAMEWORK_SLACK) | ROW(POOL_SLACK),
 		.name = "memory stranded in another pool or stream",
 		.summaries = {
 			"a gap of {hole} would have served {request}, and was not used",
@@ -357,10 +366,10 @@ const struct cause_rule cause_rules[] = {
 			"closing gaps would not help.",
 		.source = "pytorch#189504; blocks can be reused only in their own stream and pool",
 		.would_confirm = "the streams of the blocks",
-		.scope = AT_FAILURE, .base = 0.7,
-		.needs = { NEED(hole, 1), NEED_BELOW(room, 1), NEED(packed, 1) },
-		.tests = { IF(graph_capture, 1, 0.1), IF(pool, 1, 0.05),
-			IF(foreign_caller, 1, -0.4) },
+		.removes = REMOVED_STRANDED, .scope = AT_FAILURE,
+		.needs = { NEED(hole, 1), NEED_BELOW(room, 1), NEED(packed, 1),
+			NEED_BELOW(foreign_caller, 1) },
+		.tests = { SHOWN_BY(graph_capture, 1), SHOWN_BY(pool, 1) },
 	}, {
 		SIGN_OF("S6.F3", "stranded-pool", "memory stranded in another pool or stream"),
 		.summaries = {
@@ -368,11 +377,12 @@ const struct cause_rule cause_rules[] = {
 				"{request}",
 		},
 		.would_confirm = "the streams of the blocks",
-		.scope = AT_FAILURE, .base = 0.8,
+		.removes = REMOVED_STRANDED, .scope = AT_FAILURE,
 		.needs = { NEED(stranded, 1), NEED_BELOW(room, 1), NEED(packed, 1) },
-		.tests = { IF(pool, 1, 0.05) },
+		.tests = { SHOWN_BY(pool, 1) },
 	}, {
 		.id = "S6.F4", .name_id = "other-allocator",
+		.blames = ROW(FRAMEWORK_SLACK) | ROW(POOL_SLACK),
 		.name = "free memory is kept by another allocator",
 		.summaries = {
 			"{slack} is free in an allocator that the failing call does not use; it "
@@ -383,11 +393,12 @@ const struct cause_rule cause_rules[] = {
 			"use it.",
 		.source = "NCCL and ONNX Runtime next to PyTorch, by their sources",
 		.would_confirm = "function names",
-		.scope = AT_FAILURE, .base = 0.75,
+		.removes = REMOVED_STRANDED, .scope = AT_FAILURE,
 		.needs = { NEED(foreign_caller, 1), NEED(packed, 1), NEED_BELOW(room, 1) },
-		.tests = { IF(pool, 1, 0.1), IF(contribution, 1, 0.05) },
+		.tests = { SHOWN_BY(pool, 1), SHOWN_BY(contribution, 1) },
 	}, {
 		.id = "S6.F5", .name_id = "fragmentation-pool",
+		.blames = ROW(POOL_SLACK),
 		.name = "fragmentation inside a memory pool",
 		.summaries = {
 			"a pool has {slack} reserved and unused, but no gap of {request}",
@@ -396,12 +407,13 @@ const struct cause_rule cause_rules[] = {
 			"enough, in pieces that are too small.",
 		.source = "pool attributes reserved and used; the largest gap between live blocks",
 		.would_confirm = "cudaMemPoolTrimTo before the request",
-		.scope = AT_FAILURE, .base = 0.7,
+		.removes = REMOVED_GAPS, .scope = AT_FAILURE,
 		.needs = { NEED(pool, 0.3), NEED(packed, 1), NEED_BELOW(hole, 1),
 			NEED_BELOW(foreign_caller, 1), NEED_BELOW(stranded, 1) },
-		.tests = { IF(pool, 1, 0.15), IF(late_failure, 8, 0.05) },
+		.tests = { SHOWN_BY(pool, 1), SHOWN_BY(late_failure, 8) },
 	}, {
 		.id = "S7", .name_id = "library-memory",
+		.blames = ROW(UNEXPLAINED) | ROW(CONTEXT),
 		.name = "libraries allocated memory that no call shows",
 		.summaries = {
 			"used memory rose by {rose} more than this process allocated",
@@ -413,12 +425,13 @@ const struct cause_rule cause_rules[] = {
 			"GiB, is allowed for the context",
 		.would_confirm = "recordings of all processes on the device: another one may have "
 			"come",
-		.scope = AT_FAILURE, .base = 0.4,
+		.removes = REMOVED_LIBRARIES, .scope = AT_FAILURE,
 		.needs = { NEED(creep, 1), NEED_BELOW(others_run, 0.5) },
-		.tests = { IF(own_context, 1, 0.4), IF(libraries, 1, 0.3),
-			IF(graph_capture, 1, 0.1), IF(before, 1, -0.1) },
+		.tests = { SHOWN_BY(own_context, 1), SHOWN_BY(libraries, 1),
+			SHOWN_BY(graph_capture, 1) },
 	}, {
 		.id = "S8", .name_id = "gpu-leak",
+		.marks = MARKS_GPU_LEAKS,
 		.name = "GPU memory leak",
 		.summaries = {
 			"call sites that only grow hold {leaked} and gain {each_request} with "
@@ -432,11 +445,13 @@ const struct cause_rule cause_rules[] = {
 		.source = "analysis/growth: growth and leaks; at least half of the shortfall must "
 			"be the leak's",
 		.would_confirm = "more requests or iterations",
-		.scope = AT_FAILURE | AT_END, .base = 0.75, .needs = { NEED(leak, 0.5) },
+		.removes = REMOVED_LEAK, .scope = AT_FAILURE | AT_END, .base = 0.75,
+		.needs = { NEED(leak, 0.5) },
 		.tests = { IF(leak, 1, 0.1), IF(growing, 1, 0.05), IF(late_failure, 16, 0.05),
 			IF(kv_grown, 1, -0.25), IF(packed, 1, -0.1), IF(geometric, 1, -0.35) },
 	}, {
 		.id = "S9.H6", .name_id = "page-lock-refused",
+		.is_page_lock = true,
 		.name = "page-locked host memory ran out",
 		.summaries = {
 			"{locked} of page-locked host memory was refused; the device had {free} "
@@ -452,8 +467,8 @@ const struct cause_rule cause_rules[] = {
 		.source = "Soup#989; cudaHostAlloc, cudaMallocHost and cudaHostRegister fail with "
 			"error 2",
 		.would_confirm = "the limits of the container",
-		.scope = AT_FAILURE, .base = 0.9, .needs = { NEED(host_request, 1) },
-		.tests = { IF(pinned_rounded, 0.2, 0.02) },
+		.scope = AT_FAILURE, .needs = { NEED(host_request, 1) },
+		.tests = { SHOWN_BY(pinned_rounded, 0.2) },
 	}, {
 #include "analysis/explain/causes_host.def"
 	},

@@ -3,12 +3,29 @@
 #include <math.h>
 #include <stdlib.h>
 #include "analysis/base/units.h"
-#include "analysis/explain/causes.h"
-#include "analysis/explain/evidence/counterfactual.h"
+#include "analysis/base/numbers.h"
+#include "analysis/explain/decide.h"
 
 /* More than these is "no limit in sight" too: nobody waits for it. */
 #define REQUESTS_MOST 1e9
 #define SECONDS_MOST 3e9
+
+static const char *const removal_words[REMOVAL_MAX] = {
+	[REMOVED_NOTHING] = "",
+	[REMOVED_LEAK] = "the leak",
+	[REMOVED_CACHE] = "the growth of the KV cache",
+	[REMOVED_CONCURRENCY] = "more requests at once than before",
+	[REMOVED_LOAD] = "what is still being loaded",
+	[REMOVED_KV] = "the reserved KV cache",
+	[REMOVED_WORK] = "a step larger than earlier ones",
+	[REMOVED_GAPS] = "the gaps",
+	[REMOVED_STRANDED] = "the free memory of other pools",
+	[REMOVED_LADDER] = "the smaller blocks of the series",
+	[REMOVED_TENANT] = "the other processes",
+	[REMOVED_SLOTS] = "more than one sequence",
+	[REMOVED_CAP] = "the limit below the device's size",
+	[REMOVED_LIBRARIES] = "what libraries allocated",
+};
 
 /* How far it gets: endless before requests, bytes decide the rest. */
 static int by_reach(const void *a, const void *b)
@@ -42,27 +59,44 @@ static const char *extent(struct build *build, const struct fact_counterfactual 
 	return "it would have fitted";
 }
 
-static struct fact_counterfactual fact_of(struct build *build, const struct evidence *evidence,
-					  enum removed what)
+/* Requests of the program in so many seconds. Those that were inferred may be single steps. */
+static double requests_in(const struct build *build, const struct evidence *evidence,
+			  double seconds)
 {
-	const struct removal *removal = &evidence->removals[what];
+	const struct fact_requests *requests =
+		&build->facts->processes[evidence->process].requests;
+
+	if (!requests->count || requests->basis != BASIS_OBSERVED || !(requests->per_s > 0))
+		return NAN;
+	return requests->per_s * seconds;
+}
+
+/* NAN: more than anybody waits for. */
+static double at_most(double value, double most)
+{
+	return value < most ? value : NAN;
+}
+
+static struct fact_counterfactual fact_of(struct build *build, const struct evidence *evidence,
+					  const struct budget *budget, enum removed what)
+{
+	double reach = budget_lasts(budget, what);
+	double seconds = reach * evidence->demand.seconds;
 	struct fact_counterfactual fact = {
 		.without = removal_words[what],
-		.bytes = removal->bytes,
-		.fits = removal->fits,
-		.endless = removal->fits && isinf(removal->reach),
+		.bytes = evidence->removals[what].bytes,
+		.fits = budget_is_enough(budget, what),
 		.requests = NAN,
 		.seconds = NAN,
 	};
 	const char *then = "the request would not have fitted either";
 
+	fact.endless = fact.fits && isinf(reach);
 	if (fact.endless) {
 		then = "no limit in sight";
 	} else if (fact.fits) {
-		if (removal->requests < REQUESTS_MOST)
-			fact.requests = removal->requests;
-		if (removal->seconds < SECONDS_MOST)
-			fact.seconds = removal->seconds;
+		fact.requests = at_most(requests_in(build, evidence, seconds), REQUESTS_MOST);
+		fact.seconds = at_most(seconds, SECONDS_MOST);
 		then = extent(build, &fact);
 	}
 	fact.text = arena_format(build->arena, "without %s (%s): %s", fact.without,
@@ -70,14 +104,17 @@ static struct fact_counterfactual fact_of(struct build *build, const struct evid
 	return fact;
 }
 
-/* What would not have been enough is named only where it is most of what was missing. */
-static bool is_worth_naming(const struct evidence *evidence, const struct removal *removal)
+/* To remove what the program is for is no option. What would not have been enough is named only
+ * where it is most of what was missing. */
+static bool is_worth_naming(const struct evidence *evidence, const struct budget *budget,
+			    enum removed what)
 {
-	uint64_t missing = evidence->metrics[METRIC_shortfall];
+	uint64_t bytes = evidence->removals[what].bytes;
 
-	if (removal->bytes == CUF_UNKNOWN || !removal->bytes)
+	if (!is_known(bytes) || !bytes || !budget->rows[what].present ||
+	    budget_sort_of(what) == BUDGET_PURPOSE)
 		return false;
-	return removal->fits || (missing != CUF_UNKNOWN && removal->bytes >= missing / 2);
+	return budget_is_enough(budget, what) || bytes >= budget->missing / 2;
 }
 
 const struct fact_counterfactual *cause_without(struct build *build,
@@ -85,12 +122,31 @@ const struct fact_counterfactual *cause_without(struct build *build,
 {
 	struct fact_counterfactual *facts =
 		arena_zeroed(build->arena, REMOVAL_MAX, sizeof *facts);
+	struct budget budget;
 
 	*count = 0;
+	if (!evidence->incident || evidence->device == FACT_NONE)
+		return facts;
+	budget = cause_budget(evidence);
 	for (enum removed what = REMOVED_NOTHING + 1; what < REMOVAL_MAX; what++)
-		if (is_worth_naming(evidence, &evidence->removals[what]))
-			facts[(*count)++] = fact_of(build, evidence, what);
+		if (is_worth_naming(evidence, &budget, what))
+			facts[(*count)++] = fact_of(build, evidence, &budget, what);
 	if (*count)
 		qsort(facts, *count, sizeof *facts, by_reach);
 	return facts;
+}
+
+const char *cause_inequality(struct build *build, const struct evidence *evidence,
+			     enum removed what)
+{
+	struct budget budget = cause_budget(evidence);
+	uint64_t bytes = evidence->removals[what].bytes;
+
+	if (!is_known(evidence->metrics[METRIC_shortfall]) || !is_known(bytes) || !bytes ||
+	    !budget_is_enough(&budget, what) || budget_sort_of(what) == BUDGET_PURPOSE)
+		return NULL;
+	return arena_format(build->arena, "%s was missing; without %s (%s) it fits%s",
+			    units_bytes(budget.missing).s, removal_words[what],
+			    units_bytes(bytes).s,
+			    isinf(budget_lasts(&budget, what)) ? ", and nothing else grows" : "");
 }

@@ -49,7 +49,7 @@ const struct fact_device *focus_device(const struct facts *facts)
 bool focus_is_locked(const struct facts *facts)
 {
 	const struct fact_incident *incident = focus_incident(facts);
-	if (facts->cause && !strcmp(facts->cause->name_id, "page-lock-refused"))
+	if (facts->cause && facts->cause->is_page_lock)
 		return true;
 	return incident &&
 	       (incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED);

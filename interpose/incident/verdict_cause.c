@@ -131,24 +131,32 @@ static bool has_worked_next_to_others(const struct cuf_device *device, const str
 			     budget->others_bytes < budget->mine_bytes / 2);
 }
 
+static uint64_t allowance_of(const struct budget *budget)
+{
+	uint64_t twentieth = budget->total_bytes / 20;
+	return twentieth < CONTEXT_MOST ? twentieth : CONTEXT_MOST;
+}
+
 /*
  * Others hold more than contexts explain, the request would fit without them, and it is not nearly
  * as large as the whole device.
  */
-static bool is_other_tenant(const struct cuf_device *device, const struct budget *budget,
-			    struct cuf_text *text)
+static bool fits_without_others(const struct budget *budget)
 {
-	uint64_t twentieth = budget->total_bytes / 20;
-	uint64_t allowance = CONTEXT_MOST;
-	if (allowance > twentieth)
-		allowance = twentieth;
-	if (has_worked_next_to_others(device, budget, allowance))
-		return false;
+	uint64_t allowance = allowance_of(budget);
 	if (budget->others_bytes <= allowance)
 		return false;
 	if (budget->free_bytes + budget->others_bytes - allowance < budget->request_bytes)
 		return false;
-	if (budget->mine_bytes + budget->request_bytes >= budget->total_bytes - twentieth)
+	return budget->mine_bytes + budget->request_bytes <
+	       budget->total_bytes - budget->total_bytes / 20;
+}
+
+static bool is_other_tenant(const struct cuf_device *device, const struct budget *budget,
+			    struct cuf_text *text)
+{
+	if (!fits_without_others(budget) ||
+	    has_worked_next_to_others(device, budget, allowance_of(budget)))
 		return false;
 	add_three(text, "other processes hold ", budget->others_bytes,
 		  " of the device; without them the request would have fitted (other-tenant)");
@@ -277,8 +285,12 @@ static bool is_startup_or_growth(const struct cuf_incident *incident, const stru
 	if (device->alloc_count < 4 || is_doubling(&site, budget))
 		return false;
 	cuf_text_add(text, "almost nothing has been freed since startup: "
-			   "model, KV cache or batch is too large "
-			   "(model-too-large, kv-cache-too-large, too-many-requests)");
+			   "model, KV cache or batch is too large ");
+	if (fits_without_others(budget))
+		cuf_text_add(text, "for what other processes leave (other-tenant, ");
+	else
+		cuf_text_add(text, "(");
+	cuf_text_add(text, "model-too-large, kv-cache-too-large, too-many-requests)");
 	return true;
 }
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""causes.py BUILD [--seeds=N] [--from=N] [--only=PATTERN] [--advice] [--tap] [--keep=DIR]: does the report name the cause?
+"""causes.py BUILD [--seeds=N] [--from=N] [--only=PATTERN] [--nameless] [--variants] [--advice] [--tap] [--keep=DIR]: does the report name the cause?
 
 Plays every scenario of tests/victims/causes under the recorder on the simulated device, N seeds each (20), every seed at
 another scale between 0.7 and 1.3, and compares the report with the scenario's truth: the verdict, its neighbours, figures;
 every event and time that evidence points at is looked up in the recording. Prints what was confused with what, and the
 share of right verdicts; 1 when it is below 97 %, or when a healthy program was said to leak.
 --from=101 plays seeds that no threshold was looked at with: those were set on 1 to 20.
+--nameless plays programs without symbols: verdicts rest on arithmetic, and names only sharpen their words.
+--variants needs no truth: each scenario is also played with what must not change its cause (VARIANTS). 1 when one did.
 --advice follows the advice, where it is a setting: the scenario is played again as advised, which must fit, and with a number
 clearly beyond the advised one, which must not. A table has what was applied. --tap prints one line a scenario; --keep leaves the recordings of what went wrong in DIR.
 """
@@ -25,6 +27,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RIGHT_AT_LEAST = 0.97
 SECONDS = 30
+HIGH, MEDIUM = 0.8, 0.5 # analysis/explain/causes.h
+# what must not change the cause; "nameless" is a program of its own
+VARIANTS = ("--nameless", "--doubled", "--idle-tenant", "--holes")
 WORK_LEAST = 8 # cycles of work: fewer are none (analysis/facts/README.md)
 NOISE_BYTES = 1 << 20 # fixture.c: what other threads hold at most
 
@@ -70,7 +75,8 @@ class Run:
     def play(self, extra):
         mib = self.bench.scenarios[self.name]
         group = Cgroup(f"cuflight-causes.{os.getpid()}.{self.place.name}", mib) if mib else None
-        fixture = self.bench.build / "victims/cause_fixture"
+        extra = [*extra, "--nameless"] if self.bench.options.nameless else extra
+        fixture = self.bench.nameless if "--nameless" in extra else self.bench.build / "victims/cause_fixture"
         which = [f"--seed={self.seed}", f"--scale={self.scale:.2f}"]
         settings = subprocess.run([fixture, self.name, "--settings", *which], capture_output=True, text=True, check=True).stdout.split()
         program = [fixture, self.name, *which, *(word for word in extra if word.startswith("-")), *settings]
@@ -329,16 +335,31 @@ class Advice:
         return run.status
 
 
+class Variant:
+    """One scenario, and the same with one thing that must not matter."""
+
+    def __init__(self, name, seed, scale, plain, varied):
+        self.name, self.seed, self.scale, self.skipped, self.notes = name, seed, scale, "", []
+        self.expected, self.found = plain.verdict(), varied.verdict()
+        self.right = self.expected[:2] == self.found[:2]
+
+
 class Bench:
     def __init__(self, options):
         self.build = pathlib.Path(options.build).resolve()
         self.options = options
+        self.place = tempfile.TemporaryDirectory(prefix="causes.")
+        self.nameless = pathlib.Path(self.place.name) / "cause_fixture"
+        subprocess.run(["strip", self.build / "victims/cause_fixture", "-o", self.nameless], check=True)
+        (self.nameless.parent / "torch").symlink_to(self.build / "victims/torch")
         listed = subprocess.run([self.build / "victims/cause_fixture", "--list"], capture_output=True, text=True, check=True)
         rows = [line.split() for line in listed.stdout.splitlines()]
         self.scenarios = {name: int(mib) for name, mib in rows if re.search(options.only, name)}
 
     def play(self, name, seed):
         scale = 0.7 + 0.6 * (seed * 7 % 20) / 19
+        if self.options.variants:
+            return name, self.vary(name, seed, scale)
         if self.options.advice:
             advice = Advice(self, name, seed, scale)
             return name, advice if advice.right or advice.skipped or not self.options.tap else Advice(self, name, seed, scale)
@@ -352,6 +373,17 @@ class Bench:
             again = [self.once(name, seed, scale) for _ in range(2)]
             result = again[0] if not any(r.is_wrong() for r in again) else result
         return name, result
+
+    def vary(self, name, seed, scale):
+        """one verdict for each variant"""
+        plain = Run(self, name, seed, scale)
+        plain.close()
+        rows = {}
+        for option in VARIANTS:
+            run = Run(self, name, seed, scale, [option])
+            rows[option] = Variant(name, seed, scale, plain, run)
+            run.close(self.options.keep if not rows[option].right else None)
+        return rows
 
     def once(self, name, seed, scale):
         run = Run(self, name, seed, scale)
@@ -413,6 +445,29 @@ def print_advice(results):
     return 0 if right == len(rows) else 1
 
 
+def print_variants(results):
+    """which cause became which other one"""
+    changed, played = 0, 0
+    print("| scenario | variant | changed | from, to |\n|---|---|---|---|")
+    for name, each in results.items():
+        each = [rows for rows in each if not isinstance(rows, str)]
+        for option in VARIANTS:
+            wrong = collections.Counter(f"{rows[option].expected}, {rows[option].found}" for rows in each if not rows[option].right)
+            played, changed = played + len(each), changed + sum(wrong.values())
+            if wrong:
+                print(f"| {name} | {option[2:]} | {sum(wrong.values())}/{len(each)} | " + "; ".join(f"{n} x{c}" for n, c in wrong.items()) + " |")
+    print(f"\n{changed} of {played} changed the cause")
+    return 1 if changed else 0
+
+
+def print_calibration(rows):
+    """a verdict that is called certain has to be right more often than one that is not"""
+    for word, least, most in (("high", HIGH, 2), ("medium", MEDIUM, HIGH), ("low", 0, MEDIUM)):
+        told = [row for row in rows if row.confidence is not None and least <= row.confidence < most and row.expected != "none"]
+        if told:
+            print(f"confidence {word}: {sum(row.right for row in told)} of {len(told)} right, {100 * sum(row.right for row in told) / len(told):.1f} %")
+
+
 def print_table(results):
     rows = [row for each in results.values() for row in each if not isinstance(row, str) and not row.skipped]
     print("| scenario | cause | right | told instead | other figures wrong |")
@@ -427,8 +482,10 @@ def print_table(results):
         print(f"| {name} | {told[0].expected} | {sum(row.right for row in told)}/{len(told)} | "
               + ", ".join(f"{id} x{n}" for id, n in instead.items()) + " | " + "; ".join(f"{n} x{c}" for n, c in notes.items()) + " |")
     print_matrix(rows)
+    print()
+    print_calibration(rows)
     right, leaks = sum(row.right for row in rows), sum(row.called_leak for row in rows)
-    print(f"\n{right} of {len(rows)} right, {100 * right / len(rows):.1f} %; healthy programs called leaks: {leaks}")
+    print(f"{right} of {len(rows)} right, {100 * right / len(rows):.1f} %; healthy programs called leaks: {leaks}")
     return 0 if right >= RIGHT_AT_LEAST * len(rows) and not leaks else 1
 
 
@@ -439,11 +496,15 @@ def main():
     parser.add_argument("--from", dest="first", type=int, default=1)
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--nameless", action="store_true")
+    parser.add_argument("--variants", action="store_true")
     parser.add_argument("--advice", action="store_true")
     parser.add_argument("--tap", action="store_true")
     parser.add_argument("--keep")
     bench = Bench(parser.parse_args())
     results = bench.all()
+    if bench.options.variants:
+        return print_variants(results)
     if not bench.options.tap:
         return print_advice(results) if bench.options.advice else print_table(results)
     if bench.options.advice:

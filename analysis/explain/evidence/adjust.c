@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One function for each correction, in the order in which they build on each other. */
 #include "analysis/explain/evidence/adjust.h"
+#include "analysis/base/numbers.h"
 
 #define PACKED_NOT 0.99 /* below the threshold of every rule that needs gaps to matter */
 
@@ -27,6 +28,16 @@ static void drop_layers_of_a_run(struct evidence *evidence, const struct history
 		change(evidence, SIGNAL_layered, 0);
 }
 
+/* A cache has one block a layer, or two; sequences may be more. */
+static bool is_of_slots(const struct evidence *evidence)
+{
+	const uint64_t *metrics = evidence->metrics;
+
+	return evidence_holds(evidence, SIGNAL_slots_named) ||
+	       (is_known(metrics[METRIC_depth]) && is_known(metrics[METRIC_wanted]) &&
+		metrics[METRIC_wanted] > 2 * metrics[METRIC_depth]);
+}
+
 /* Equal blocks right after a query of free memory are a KV cache, with or without a name. Blocks
  * that alternate with others are layers. */
 static void recognise_cache(struct evidence *evidence, const struct history *history)
@@ -37,7 +48,7 @@ static void recognise_cache(struct evidence *evidence, const struct history *his
 	uint64_t *metrics = evidence->metrics;
 
 	/* A cache requested in one piece: the blocks that are there already are something else. */
-	if (!history->family_after_query || one_buffer)
+	if (!history->family_after_query || one_buffer || (!named && is_of_slots(evidence)))
 		return;
 	if (!(evidence->signals[SIGNAL_burst].value >= 0.5) && !named)
 		return;

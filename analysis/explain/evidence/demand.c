@@ -48,7 +48,7 @@ static enum demand_part part_of(struct build *build, const struct evidence *evid
 	if (site_trace_is_concurrent(trace, evidence_holds(evidence, SIGNAL_kv_named)) ||
 	    (failing && evidence_holds(evidence, SIGNAL_concurrent)))
 		return DEMAND_CONCURRENT;
-	if (trace->allocs < 2 || site_trace_freed_share(trace) >= KEPT_MOST)
+	if ((failing && trace->allocs < 2) || site_trace_freed_share(trace) >= KEPT_MOST)
 		return DEMAND_WORK;
 	return trace->among_work * 2 > trace->allocs ? DEMAND_KEPT : DEMAND_LOAD;
 }

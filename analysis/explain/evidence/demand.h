@@ -34,37 +34,32 @@ struct demand {
 };
 
 /*
- * What would have happened without one thing: would the failed request have fitted, and how much
- * further would the program have come at its own rates?
- *
- * Contract: plain data; counterfactual.c fills it. Bytes CUF_UNKNOWN: the thing is not there, or
- * its size is unknown. `reach` is in units of what the program grew by before it failed: 1 means
- * that as much growth again would have fitted. INFINITY: nothing would have grown any more. NAN:
- * unknown, or the request would not have fitted.
+ * What could be taken away, defects first; explain/budget.h decides between them.
+ * Contract: plain data; removals.c fills it. Bytes CUF_UNKNOWN: the thing is not there, or its size
+ * is unknown.
  */
 enum removed {
 	REMOVED_NOTHING,     /* of causes that are no amount of memory */
+	REMOVED_LADDER,      /* smaller blocks of a growing series */
 	REMOVED_LEAK,
-	REMOVED_CACHE,       /* the growth of a cache within a request */
+	REMOVED_TENANT,
+	REMOVED_LIBRARIES,
+	REMOVED_STRANDED,    /* free memory of another pool, stream or allocator */
+	REMOVED_GAPS,        /* free memory in pieces */
+	REMOVED_CAP,
 	REMOVED_CONCURRENCY, /* more requests at once than before */
-	REMOVED_LOAD,        /* what is loaded, or reserved in advance */
+	REMOVED_CACHE,       /* the growth of a cache within a request */
+	REMOVED_SLOTS,       /* all but one of the sequences that were configured */
 	REMOVED_KV,          /* a KV cache that is reserved in advance */
 	REMOVED_WORK,        /* what a step needs beyond earlier ones */
-	REMOVED_GAPS,        /* free memory in pieces */
-	REMOVED_STRANDED,    /* free memory of another pool, stream or allocator */
-	REMOVED_LADDER,      /* smaller blocks of a growing series */
-	REMOVED_TENANT,
-	REMOVED_CAP,
-	REMOVED_LIBRARIES,
+	REMOVED_LOAD,        /* what is loaded, or reserved in advance */
 	REMOVAL_MAX
 };
 
 struct removal {
-	uint64_t bytes;   /* that it frees */
-	bool fits;        /* the failed request, then */
-	double reach;
-	double seconds;   /* the same as time; NAN unknown, INFINITY no limit in sight */
-	double requests;  /* and as requests of the program; NAN unknown */
+	uint64_t bytes;    /* that it frees */
+	/* it is what grew: without it the earlier moment would only have come again */
+	bool stops_growth;
 };
 
 #endif

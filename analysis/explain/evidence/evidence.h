@@ -72,7 +72,7 @@ struct evidence {
 	size_t lack_count;
 	double quality; /* 0 .. 1: how far the recording can be trusted */
 	struct demand demand; /* of the device, at the failure */
-	struct removal removals[REMOVAL_MAX]; /* what each would have bought; counterfactual.c */
+	struct removal removals[REMOVAL_MAX]; /* what each would free; removals.c */
 };
 
 /* A sentence with its {metrics} filled in, {@metric} with the option that set it; NULL when one of

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 #include "analysis/explain/evidence/adjust.h"
-#include "analysis/explain/evidence/counterfactual.h"
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/trace.h"
 #include "analysis/frameworks/frameworks.h"
@@ -136,7 +135,7 @@ static struct evidence empty_evidence(uint32_t process, uint32_t device,
 		evidence.signals[s] = (struct evidence_signal){ .value = NAN,
 								.time_ns = CUF_UNKNOWN };
 	for (enum removed what = 0; what < REMOVAL_MAX; what++)
-		evidence.removals[what] = (struct removal){ CUF_UNKNOWN, false, NAN, NAN, NAN };
+		evidence.removals[what] = (struct removal){ CUF_UNKNOWN, false };
 	return evidence;
 }
 
@@ -159,7 +158,7 @@ struct evidence evidence_of(struct build *build, uint32_t process, uint32_t devi
 		evidence_host(build, &evidence);
 		evidence = evidence_adjust(&evidence, &history, kv_grows);
 		evidence_settings(build, &evidence);
-		evidence_counterfactual(build, &evidence);
+		evidence_removals(&evidence);
 	}
 	judge_quality(build, &evidence);
 	return evidence;

@@ -19,5 +19,7 @@ bool evidence_growth(struct build *build, struct evidence *evidence);
 void evidence_host(struct build *build, struct evidence *evidence);
 /* Settings of the command line, and the values that fit. After evidence_adjust. */
 void evidence_settings(struct build *build, struct evidence *evidence);
+/* What each removal would free. Last. */
+void evidence_removals(struct evidence *evidence);
 
 #endif

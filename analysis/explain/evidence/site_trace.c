@@ -228,15 +228,24 @@ static bool has_own_sizes(const struct site_trace *trace)
 	return trace->rises * 4 >= trace->allocs && trace->falls * 4 >= trace->allocs;
 }
 
+bool site_trace_repeats(const struct site_trace *trace)
+{
+	return site_trace_freed_share(trace) >= 0.4;
+}
+
 bool site_trace_is_concurrent(const struct site_trace *trace, bool in_cache)
 {
-	if (!trace || trace->live < 4 || site_trace_freed_share(trace) < 0.4 ||
-	    trace->live < trace->peak_before)
+	bool burst;
+
+	if (!trace || trace->live < 4 || trace->live < trace->peak_before)
 		return false;
-	if (site_trace_threads(trace) >= 3)
+	burst = site_trace_interleaved(trace) < 0.3 && (!in_cache || has_own_sizes(trace));
+	/* one round, which it freed, and then several times as much at once */
+	if (burst && trace->resets && trace->live >= 2 * trace->peak_before)
 		return true;
-	return trace->resets >= 2 && site_trace_interleaved(trace) < 0.3 &&
-	       (!in_cache || has_own_sizes(trace));
+	if (!site_trace_repeats(trace))
+		return false;
+	return site_trace_threads(trace) >= 3 || (burst && trace->resets >= 2);
 }
 
 bool site_trace_is_twin(const struct site_trace *one, const struct site_trace *other)

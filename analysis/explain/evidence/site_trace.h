@@ -82,6 +82,8 @@ double site_trace_interleaved(const struct site_trace *trace);
 unsigned site_trace_threads(const struct site_trace *trace);
 /* Of its allocations, the share that was freed. */
 double site_trace_freed_share(const struct site_trace *trace);
+/* Much of it was freed: rounds of work came and went. */
+bool site_trace_repeats(const struct site_trace *trace);
 /* Keys and values come from two lines, in blocks of one size, and about as many of them are live. A
  * site is its own twin. */
 bool site_trace_is_twin(const struct site_trace *one, const struct site_trace *other);

@@ -7,7 +7,8 @@
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/event_pass.h"
 
-enum { SIZES_LEAST = 8, PIECES_LEAST = 16, LADDER_LEAST = 8 };
+enum { SIZES_LEAST = 8, PIECES_LEAST = 16, LADDER_LEAST = 8, FIRST_PART = 16,
+       FIRST_PART_NAMELESS = 1024 };
 
 /* ---- what was freed ---- */
 
@@ -28,6 +29,22 @@ static void set_freed(struct evidence *evidence, const struct event_pass *pass)
 	kept = 1 - (double)pass->freed / (double)pass->allocated;
 	evidence_set(evidence, SIGNAL_nothing_freed, fmax(kept, 0));
 	evidence_show(evidence, SIGNAL_nothing_freed, pass->last_seq);
+}
+
+/* The first large block of a program is what it loads: nothing can work before. */
+static void set_first(struct evidence *evidence, const struct event_pass *pass)
+{
+	uint64_t total = evidence->metrics[METRIC_total];
+	bool named = evidence_holds(evidence, SIGNAL_weights_named);
+
+	if (!evidence->incident || !is_known(total))
+		return;
+	evidence_set(evidence, SIGNAL_first_large,
+		     pass->allocated < total / (named ? FIRST_PART : FIRST_PART_NAMELESS)
+			     ? evidence_ratio(evidence->metrics[METRIC_request],
+					      most_of(pass->allocated, 1))
+			     : 0);
+	evidence_show(evidence, SIGNAL_first_large, evidence->incident->seq);
 }
 
 /* Is the request far larger than what requests needed before? Freed blocks tell what they did. */
@@ -224,6 +241,9 @@ static bool set_siblings(struct evidence *evidence, const struct event_pass *pas
 		evidence_set(evidence, SIGNAL_one_fits,
 			     metrics[METRIC_free] + trace->live_bytes >= metrics[METRIC_request]);
 	evidence_show(evidence, SIGNAL_one_fits, trace->last_seq);
+	/* of one round before, nobody knows how many blocks a unit of its work had */
+	if (concurrent && !site_trace_repeats(here ? trace : same_size))
+		return true;
 	return concurrent && set_unit(evidence, pass, trace, here ? NULL : same_size);
 }
 
@@ -376,6 +396,7 @@ static struct history set_signals(struct build *build, struct evidence *evidence
 	};
 
 	set_freed(evidence, pass);
+	set_first(evidence, pass);
 	set_served(evidence, pass);
 	set_family(evidence, pass);
 	if (evidence->incident) {
@@ -413,6 +434,10 @@ static void set_loads(struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_loads,
 		     (double)demand->by[DEMAND_LOAD] / (double)demand->grown_bytes);
 	evidence_show(evidence, SIGNAL_loads, evidence->incident->seq);
+	evidence_set(evidence, SIGNAL_comes_and_goes,
+		     (double)(demand->by[DEMAND_CACHE] + demand->by[DEMAND_CONCURRENT]) /
+			     (double)demand->grown_bytes);
+	evidence_show(evidence, SIGNAL_comes_and_goes, evidence->incident->seq);
 	if (evidence_holds(evidence, SIGNAL_kv_done))
 		evidence_set(evidence, SIGNAL_kv_first,
 			     evidence_ratio(evidence->metrics[METRIC_kv], demand->grown_bytes));

@@ -56,25 +56,10 @@ static void sort_rows(struct holders *holders)
 		qsort(holders->rows, holders->count, sizeof *holders->rows, by_bytes);
 }
 
-/* Causes that are about memory which no call site holds. */
+/* A cause may be about memory that no call site holds. */
 static bool cause_blames(const struct fact_cause *cause, enum fact_owner kind)
 {
-	static const struct { const char *name_id; enum fact_owner kind; } rows[] = {
-		{ "other-tenant", OWNER_OTHER_PROCESSES },
-		{ "library-memory", OWNER_UNEXPLAINED },
-		{ "library-memory", OWNER_CONTEXT },
-		{ "fragmentation-pinned", OWNER_FRAMEWORK_SLACK },
-		{ "fragmentation-pinned", OWNER_PAGE_ROUNDING },
-		{ "stranded-pool", OWNER_FRAMEWORK_SLACK },
-		{ "stranded-pool", OWNER_POOL_SLACK },
-		{ "other-allocator", OWNER_FRAMEWORK_SLACK },
-		{ "other-allocator", OWNER_POOL_SLACK },
-		{ "fragmentation-pool", OWNER_POOL_SLACK },
-	};
-	for (size_t i = 0; cause && i < sizeof rows / sizeof *rows; i++)
-		if (rows[i].kind == kind && !strcmp(rows[i].name_id, cause->name_id))
-			return true;
-	return false;
+	return cause && cause->blames >> kind & 1;
 }
 
 /*
@@ -83,14 +68,13 @@ static bool cause_blames(const struct fact_cause *cause, enum fact_owner kind)
  */
 static bool is_leak_cause(const struct fact_cause *cause)
 {
-	return cause && (!strcmp(cause->name_id, "gpu-leak") ||
-			 !strcmp(cause->name_id, "host-leak"));
+	return cause && (cause->marks == MARKS_GPU_LEAKS || cause->marks == MARKS_HOST_LEAKS);
 }
 
 /* A collected heap that is too large has no call site. */
 static bool is_heap_cause(const struct fact_cause *cause)
 {
-	return cause && !strcmp(cause->name_id, "managed-heap");
+	return cause && cause->marks == MARKS_HEAPS;
 }
 
 /* A runtime maps more than it has touched. */

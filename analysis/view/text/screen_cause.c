@@ -28,7 +28,7 @@ static void sentence(const char *clause, char *out, size_t bytes)
 
 static bool is_leak(const struct fact_cause *cause)
 {
-	return !strcmp(cause->name_id, "gpu-leak") || !strcmp(cause->name_id, "host-leak");
+	return cause->marks == MARKS_GPU_LEAKS || cause->marks == MARKS_HOST_LEAKS;
 }
 
 /*
@@ -45,7 +45,7 @@ struct leak {
 
 static bool is_of_cause(const struct fact_site *site, const struct fact_cause *cause)
 {
-	bool host = !strcmp(cause->name_id, "host-leak");
+	bool host = cause->marks == MARKS_HOST_LEAKS;
 	return site->class <= CLASS_GROWING && (site->kind == CUF_KIND_HOST) == host;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart] [--no-tenant]
- * [--whole]: plays one scenario.
+ * [--whole] [--doubled] [--idle-tenant] [--holes]: plays one scenario.
  * cause_fixture --list: prints their names and the MiB of the memory cgroup that each needs, 0 for
  * none.
  * cause_fixture NAME --settings [--seed=N] ...: prints the options that its user would have
@@ -390,7 +390,8 @@ static const struct scenario *const tables[] = { loading_scenarios, kv_scenarios
 	                                         host_scenarios,    healthy_scenarios,
 	                                         torch_scenarios,   reported_scenarios,
 	                                         reported_torch_scenarios,
-	                                         unseen_scenarios,  unseen_torch_scenarios };
+	                                         unseen_scenarios,  unseen_torch_scenarios,
+	                                         second_round_scenarios };
 
 static const struct scenario *find_scenario(const char *name, bool list)
 {
@@ -418,6 +419,12 @@ static void read_arguments(int argc, char **argv)
 			request.no_tenant = true;
 		else if (!strcmp(argv[i], "--whole"))
 			request.whole = true;
+		else if (!strcmp(argv[i], "--doubled"))
+			request.doubled = true;
+		else if (!strcmp(argv[i], "--idle-tenant"))
+			request.idle_tenant = true;
+		else if (!strcmp(argv[i], "--holes"))
+			request.holes = true;
 		else if (!strncmp(argv[i], "--by-bytes=", 11))
 			request.by_bytes = strtoull(argv[i] + 11, NULL, 10);
 	random_state = request.seed * 0x100000001b3ull + (uint64_t)(request.scale * 1000);
@@ -443,9 +450,40 @@ unsigned setting_value(void)
 /* devices as people have them; on a real one this has no effect */
 static void choose_device(void)
 {
-	static const char *const totals[] = { "8GiB",  "12GiB", "16GiB", "24GiB",
-		                              "40GiB", "48GiB", "80GiB" };
-	setenv("SIMCUDA_TOTAL", totals[between_whole(0, COUNT(totals) - 1)], 1);
+	static const unsigned totals[] = { 8, 12, 16, 24, 40, 48, 80 };
+	unsigned total = totals[between_whole(0, COUNT(totals) - 1)];
+	char text[16];
+
+	snprintf(text, sizeof text, "%uGiB", request.doubled ? 2 * total : total);
+	setenv("SIMCUDA_TOTAL", text, 1);
+}
+
+/* Beside what the scenario itself says of other processes. */
+static void add_idle_tenant(void)
+{
+	const char *others = getenv("SIMCUDA_OTHER");
+	unsigned long long mib = others ? strtoull(others, NULL, 10) : 0;
+	char text[32];
+
+	mib += strtoull(getenv("SIMCUDA_TOTAL"), NULL, 10) * 1024 / 50;
+	snprintf(text, sizeof text, "%lluMiB", mib);
+	setenv("SIMCUDA_OTHER", text, 1);
+}
+
+/* A hundredth of the device is free in pages that a small block keeps open. */
+static void make_holes(void)
+{
+	static device_ptr between_blocks[2048];
+	size_t count = device_room() / 100 / MiB;
+
+	if (count > COUNT(between_blocks))
+		count = COUNT(between_blocks);
+	for (size_t i = 0; i < count; i++) {
+		lru_put(256 * KiB);
+		between_blocks[i] = workspace(768 * KiB);
+	}
+	for (size_t i = 0; i < count; i++)
+		device_free(between_blocks[i]);
 }
 
 int main(int argc, char **argv)
@@ -469,7 +507,11 @@ int main(int argc, char **argv)
 	choose_device();
 	if (scenario->prepare)
 		scenario->prepare();
+	if (request.idle_tenant)
+		add_idle_tenant();
 	door_open(argc, argv);
+	if (request.holes)
+		make_holes();
 	if (chance(0.4))
 		noise_begin();
 	device_total = device_room();

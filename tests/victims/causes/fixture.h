@@ -39,7 +39,7 @@ struct scenario {
 extern const struct scenario loading_scenarios[], kv_scenarios[], batch_scenarios[],
 	fragmentation_scenarios[], growth_scenarios[], recovered_scenarios[], host_scenarios[],
 	healthy_scenarios[], torch_scenarios[], reported_scenarios[], reported_torch_scenarios[],
-	unseen_scenarios[], unseen_torch_scenarios[];
+	unseen_scenarios[], unseen_torch_scenarios[], second_round_scenarios[];
 
 /* Of the command line. */
 extern struct request {
@@ -52,6 +52,9 @@ extern struct request {
 	bool apart;
 	bool no_tenant;     /* --no-tenant: other processes are on another device, or gone */
 	bool whole;         /* --whole: without the limit that the program set itself */
+	/* what must not change the cause: everything twice as large; an idle process that has 2 % of
+	 * the device; small holes, 1 % of it */
+	bool doubled, idle_tenant, holes;
 } request;
 #define UNKNOWN UINT64_MAX
 

@@ -11,8 +11,7 @@
 
 static struct evidence nothing(void)
 {
-	static const struct fact_incident incident;
-	struct evidence e = { .quality = 1, .incident = &incident };
+	struct evidence e = { .quality = 1 };
 	for (enum signal t = 0; t < SIGNAL_MAX; t++)
 		e.signals[t].value = NAN;
 	return e;
@@ -20,9 +19,10 @@ static struct evidence nothing(void)
 
 static void test_score__is_base_weights_and_what_the_recording_is_worth(void **state)
 {
-	static const struct cause_rule rule = { .id = "S6.X", .scope = AT_FAILURE, .base = 0.5,
+	static const struct cause_rule rule = { .id = "S9.X", .scope = AT_END, .base = 0.5,
 		.needs = { { SIGNAL_packed, false, 1, 0 }, { SIGNAL_hole, true, 1, 0 } },
 		.tests = { { SIGNAL_sparse, false, 0.5, 0.2 }, { SIGNAL_leak, false, 0.5, -0.3 } } };
+	static const struct fact_incident incident;
 	struct evidence e = nothing();
 	assert_true(cause_score(&rule, &e) == 0); /* the first need must be seen */
 	e.signals[SIGNAL_packed].value = 1.5;
@@ -39,8 +39,8 @@ static void test_score__is_base_weights_and_what_the_recording_is_worth(void **s
 	e.signals[SIGNAL_hole].value = 1;
 	assert_true(cause_score(&rule, &e) == 0); /* a need that does not hold */
 	e.signals[SIGNAL_hole].value = 0.5;
-	e.incident = NULL;
-	assert_true(cause_score(&rule, &e) == 0); /* no rule of the end */
+	e.incident = &incident;
+	assert_true(cause_score(&rule, &e) == 0); /* no rule of a failure */
 }
 
 /* Every {figure} of a sentence must exist: a misspelt one would be printed as it is. */
@@ -68,7 +68,11 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 	}
 	for (const struct cause_rule *r = cause_rules; r->id; r++) {
 		bool advised = !strcmp(r->id, "S0");
-		assert_true(r->base > 0 && r->base < 1 && r->needs[0].threshold > 0 && r->scope);
+		bool scored = r->scope & (unsigned)(AT_END | AT_REFUSAL);
+		assert_true(r->needs[0].threshold > 0 && r->scope);
+		assert_true(scored ? r->base > 0 && r->base < 1 : !r->base);
+		/* a removal names what the budget blames */
+		assert_true(r->removes != REMOVED_NOTHING || scored || !strcmp(r->id, "S9.H6"));
 		assert_true(!*r->about == !*r->source);
 		/* a line of the first screen */
 		assert_true(strlen(r->name) + strlen(r->id) + strlen(" (, confidence medium)") <=
@@ -80,7 +84,8 @@ static void test_tables__sentences_thresholds_and_advice(void **state)
 			check_sentence(r->summaries[i]);
 		for (const struct cause_test *t = r->tests;
 		     t < r->tests + CAUSE_TESTS && t->threshold > 0; t++)
-			assert_true(fabs(t->weight) <= 0.5 && t->weight != 0);
+			assert_true(scored ? fabs(t->weight) <= 0.5 && t->weight != 0
+			                   : t->weight == CAUSE_SHOWN);
 		for (size_t i = 0; cause_advice_row(i, &advice); i++) {
 			size_t bytes = strcspn(advice.cause, "*");
 			advised |= advice.cause[bytes] ? !strncmp(r->id, advice.cause, bytes)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/explain/causes.h"
 #include "analysis/view/json/report_json.h"
 #include "analysis/view/text/report_text.h"
 
@@ -307,7 +308,8 @@ static void test_screen__fits_with_a_cause_of_long_texts(void **state)
 			struct fact_cause cause = { .id = "S8", .name_id = ids[i], .name = "a cause whose name is as long as a line of a terminal is wide, or even a little more",
 				.summary = long_name, .confidence = confidences[c], .fixes = &fix, .fix_count = 1, .site = stack_of(&w),
 				.runner_up_id = "S4", .runner_up_name_id = "kv-cache-grew", .runner_up_name = long_name, .runner_up_confidence = 0.1,
-				.discriminator = long_name, .process = 0, .device = 0 };
+				.discriminator = long_name, .process = 0, .device = 0,
+				.blames = cause_named(ids[i])->blames, .marks = cause_named(ids[i])->marks, .is_page_lock = cause_named(ids[i])->is_page_lock };
 			w.facts.cause = &cause;
 			char *text = as_text(&w.facts, 80);
 			fits(text, 80);
@@ -424,7 +426,7 @@ static void test_cause__one_line_for_run(void **state)
 {
 	struct world w;
 	fill_world(&w);
-	struct fact_cause cause = { .id = "S8", .name_id = "gpu-leak", .name = "GPU memory leak", .summary = "", .confidence = 0.9, .discriminator = "" };
+	struct fact_cause cause = { .id = "S8", .name_id = "gpu-leak", .name = "GPU memory leak", .summary = "", .confidence = 0.9, .discriminator = "", .marks = MARKS_GPU_LEAKS };
 	struct frames *frames = frames_new(&w.facts, symbols);
 	char line[160];
 	assert_false(report_text_cause(&w.facts, frames, line, sizeof line));
