@@ -377,6 +377,9 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
 dist: $(page_texts) ## a release that builds without node and network: $(O)/dist/*.tar.gz
 	@scripts/dist cuflight-$(VERSION) $(html) $(O)/dist
+ARCH ?= x86_64
+bundle: ## wheel, .deb, tar, image for ARCH=x86_64|aarch64, with zig: $(O)/bundle/ARCH/dist
+	@scripts/bundle/build $(ARCH) $(VERSION) $(O)/bundle
 uninstall: ## remove what install wrote
 	rm -f $(into)/bin/cuflight $(into)/include/cuflight*.h
 	rm -f $(patsubst %,$(into)/%/libcuflight.so,lib lib64 lib/$(multiarch))
@@ -384,7 +387,7 @@ uninstall: ## remove what install wrote
 	rm -f $(into)/share/bash-completion/completions/cuflight.bash
 	rm -rf $(into)/share/cuflight
 downloaded = page cuda cuda12 nvtx% pytest% ci_readers table_readers clickhouse wheels memory_viz \
-             frameworks trace_processor node node_modules package%
+             frameworks trace_processor node node_modules package% bundle
 clean: ## remove $(O)/, except downloads
 	rm -rf $(filter-out $(downloaded:%=$(O)/%),$(wildcard $(O)/*))
 help: ## this list
@@ -403,5 +406,5 @@ help: ## this list
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden \
         check-fault check-torture torture check-gpu check-suites check-machines check-systems \
         check-agents check-frameworks check-asan check-ubsan check-tsan check-valgrind fuzz lint bench \
-        bench-host bench-causes bench-fleet gen format dist install uninstall clean help
+        bench-host bench-causes bench-fleet gen format dist bundle install uninstall clean help
 .DELETE_ON_ERROR:

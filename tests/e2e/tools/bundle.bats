@@ -1,0 +1,58 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What scripts/bundle makes of a command and a recorder, here those of this build: `make bundle` compiles its own.
+bats_require_minimum_version 1.5.0
+load ../cli.bash
+
+# FOLDER: the artifacts
+bundle() {
+	mkdir -p "$1/command" "$1/recorder"
+	cp "$cuflight" "$1/command/"
+	cp "$build/libcuflight.so" "$1/recorder/"
+	echo 'licences' >"$1/THIRD_PARTY"
+	(cd "$root" && SOURCE_DATE_EPOCH=1700000000 scripts/bundle/artifacts.py --arch "$(uname -m)" --version 1.2.3 \
+		--build "$1" --sources scripts/bundle/sources.txt) >list
+}
+
+@test "two folders and two umasks give the same bytes, with sums and an SBOM of every pinned source" {
+	(umask 077 && bundle "$home/a")
+	(umask 022 && bundle "$home/b")
+	[ "$(ls a/dist | wc -l)" = 6 ]
+	diff -r a/dist b/dist
+	(cd a/dist && sha256sum --quiet --check SHA256SUMS)
+	grep -vc '^#' "$root/scripts/bundle/sources.txt" >wanted
+	node -p 'JSON.parse(require("fs").readFileSync(process.argv[1])).components.length' a/dist/*.cdx.json | cmp - wanted
+}
+
+@test "a wheel works in a prefix and with --target" {
+	local python place
+	bundle "$home/a"
+	for place in '--prefix=p' '--target=t'; do
+		python3 -m pip --disable-pip-version-check -q install --no-index --no-warn-script-location "$place" a/dist/*.whl
+	done
+	for place in p t; do
+		"$place/bin/cuflight" run -q --size=4MiB -o "$place.cuf" -- true
+		expect 0 report "$place.cuf"
+		"$place/bin/cuflight" env >lines
+		grep -q "$home/$place/.*/*cuflight/libcuflight.so" lines
+		python=$(dirname "$(dirname "$(find "$place" -name __main__.py)")")
+		[[ $(PYTHONPATH=$python python3 -m cuflight --version) = "$("$cuflight" --version)" ]]
+		PYTHONPATH=$python python3 -c 'import cuflight, os; assert os.path.exists(cuflight.library())'
+	done
+}
+
+@test "a .deb and a tar work where they are unpacked" {
+	command -v dpkg-deb >/dev/null || skip "no dpkg-deb"
+	bundle "$home/a"
+	dpkg-deb -x a/dist/*.deb deb
+	mkdir tar && tar xf a/dist/*-linux-*.tar.gz -C tar --strip-components=1
+	deb/usr/bin/cuflight run -q --size=4MiB -o deb.cuf -- true
+	tar/bin/cuflight run -q --size=4MiB -o tar.cuf -- true
+	expect 0 report deb.cuf
+	expect 0 report tar.cuf
+	tar/bin/cuflight env >lines
+	grep -qF "/tar/\$LIB/libcuflight.so" lines
+	[ -s deb/usr/share/doc/cuflight/copyright ]
+	[ -s tar/THIRD_PARTY ]
+	dpkg-deb -f a/dist/*.deb Depends | grep -qx 'libc6 (>= 2.17)'
+}
