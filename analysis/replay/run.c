@@ -87,15 +87,19 @@ static bool is_written(const struct run_process *process)
 	return process->reader->until_seq != CUF_UNKNOWN;
 }
 
-enum { STILL_ATTEMPTS = 3 };
+enum { STILL_ATTEMPTS = 5, STILL_PAUSE_US = 1000 };
 
-/* Events and ledger of one moment. A call that was under way at each look shows in one of them. */
+/*
+ * Events and ledger of one moment. A call that was under way shows in one of them. Its thread may
+ * be waiting for a processor, so the pause before each further attempt is twice as long.
+ */
 static void read_still(struct run_process *process)
 {
 	bool is_still = false;
 
 	for (unsigned i = 0; i < STILL_ATTEMPTS && !is_still; i++) {
 		if (i) {
+			usleep(STILL_PAUSE_US << i);
 			events_free(process->events);
 			liveset_fini(&process->live);
 			reader_look_again(process->reader);
