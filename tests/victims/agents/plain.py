@@ -70,7 +70,6 @@ class ToolCache(Agent):
 
 class Delegates(Agent):
     """A tool that runs in a thread of its own, another one each time; its outputs are kept. Many threads read an index at first."""
-    documents = (2048, 4096)
 
     def __init__(self, bounded, own, seed):
         super().__init__(bounded, own, seed)
