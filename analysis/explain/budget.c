@@ -72,8 +72,10 @@ static struct budget_verdict decide_pair(const struct budget *budget)
 	for (enum removed a = REMOVED_NOTHING + 1; a < REMOVAL_MAX; a++)
 		for (enum removed b = REMOVED_NOTHING + 1; b < REMOVAL_MAX; b++) {
 			const struct budget_row *one = &budget->rows[a], *two = &budget->rows[b];
-			uint64_t both = one->most + two->most;
+			uint64_t both;
 
+			if (__builtin_add_overflow(one->most, two->most, &both))
+				both = CUF_UNKNOWN - 1; /* of a damaged recording */
 			if (a == b || !one->present || !two->present || one->most < two->most ||
 			    both < budget->missing || both >= least)
 				continue;
