@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight baseline`: what one commit's runs held, for `cuflight check` to compare with. */
-#include "analysis/cmd/cmd.h"
-
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/cmd.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/gate/environment.h"
 #include "analysis/gate/judge/baseline.h"
-#include "analysis/gate/take/environment.h"
 #include "analysis/symbols/symbols.h"
 
 enum { GAPS_MAX = 8, FEW_RUNS = 3 };

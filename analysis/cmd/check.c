@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight check`: judges a recording against limits and a baseline. */
-#include "analysis/cmd/cmd.h"
-
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/gate_outputs.h"
-#include "analysis/cmd/gate/judge_run.h"
+#include "analysis/cmd/cmd.h"
+#include "analysis/cmd/run/gate_outputs.h"
+#include "analysis/cmd/run/judge_run.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/view/gate/gate_view.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight diff`: what changed between two runs, two baselines, or two moments of one run. */
-#include "analysis/cmd/cmd.h"
-
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,8 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/cmd.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/gate/diff_view.h"

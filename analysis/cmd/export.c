@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight export`: a recording in the format of another tool. */
-#include "analysis/cmd/cmd.h"
-
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +12,11 @@
 #include "analysis/cmd/cli/progress.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/suggest.h"
+#include "analysis/cmd/cmd.h"
 #include "analysis/cmd/export/export_tables.h"
-#include "analysis/cmd/gate/open_facts.h"
 #include "analysis/cmd/reading/moment_option.h"
 #include "analysis/cmd/reading/newest_run.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight pack`: a run, its report and the names of its functions in one file. */
-#include "analysis/cmd/cmd.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
@@ -15,7 +13,8 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/unfinished.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/cmd.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/pack/pack.h"
 #include "analysis/recording/pack/pack_writer.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight phases`: what each phase, request or test needed. */
-#include "analysis/cmd/cmd.h"
-
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/cmd.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/gate/phase_use.h"
 #include "analysis/recording/cut_guard.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight report`: explains a recording, or a directory of them. */
-#include "analysis/cmd/cmd.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,10 +12,11 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/pager.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/cmd.h"
 #include "analysis/cmd/reading/moment_option.h"
 #include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/run/conclusion.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/facts/totals.h"

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight what-if`: plays the requests of a recording again under other settings. */
-#include "analysis/cmd/cmd.h"
-
 #include <limits.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/cmd.h"
 #include "analysis/cmd/reading/newest_run.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/cmd/what_if/what_if_host.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/replayed.h"

@@ -10,7 +10,7 @@
 #ifndef ANALYSIS_GATE_FINDING_H
 #define ANALYSIS_GATE_FINDING_H
 
-#include "analysis/gate/limit.h"
+#include "analysis/gate/limits.h"
 
 struct arena;
 

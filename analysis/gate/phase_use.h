@@ -14,6 +14,8 @@
 #include "analysis/gate/measures.h"
 #include "analysis/replay/run.h"
 
+enum { PHASE_SITES_MAX = 10 };
+
 struct phase_amount {
 	uint64_t need_bytes;  /* peak over the level at the begin */
 	int64_t stay_bytes;   /* at the end, over that level; negative: older blocks were freed */
@@ -37,7 +39,7 @@ struct phase_use {
 	uint64_t begin_ns, end_ns; /* CLOCK_REALTIME; end CUF_UNKNOWN: open */
 	struct phase_amount amounts[GROUP_MAX];
 	const struct phase_site *sites; /* where asked for, largest first */
-	size_t site_count;
+	size_t site_count; /* at most PHASE_SITES_MAX a group and moment */
 };
 
 struct phase_uses {

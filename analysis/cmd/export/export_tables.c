@@ -12,7 +12,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/suggest.h"
 #include "analysis/cmd/export/sources.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/recording/pack/pack.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/gate_outputs.h"
-#include "analysis/cmd/gate/judge_run.h"
+#include "analysis/cmd/run/gate_outputs.h"
+#include "analysis/cmd/run/judge_run.h"
 #include "analysis/gate/suppress.h"
 #include "analysis/view/gate/gate_view.h"
 

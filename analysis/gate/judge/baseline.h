@@ -12,7 +12,7 @@
 #define ANALYSIS_GATE_BASELINE_H
 
 #include <stdio.h>
-#include "analysis/gate/take/measured.h"
+#include "analysis/gate/measured.h"
 
 /* Smaller call sites are left out: they come and go with allocation order. */
 #define BASELINE_SITE_BYTES 4096u

@@ -6,8 +6,8 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/gate/judge/match.h"
-#include "analysis/gate/take/environment.h"
+#include "analysis/gate/environment.h"
+#include "analysis/gate/judge/compared.h"
 
 const char *const diff_names[DIFF_MAX] = { "new", "grown", "shrunk", "gone" };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounds against limits, spreads of baselines, and pairs of call sites. */
-#include "analysis/gate/judge/judge.h"
+#include "analysis/gate/judge/check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "analysis/base/xalloc.h"
 #include "analysis/gate/judge/baseline.h"
-#include "analysis/gate/judge/match.h"
+#include "analysis/gate/judge/compared.h"
 #include "interpose/abi/format.h"
 
 #define MIB (1ull << 20)

@@ -39,23 +39,4 @@ void account_read(struct account *out, const struct facts *facts, struct run *ru
 		  struct arena *arena);
 void account_free(struct account *account);
 
-/* ---- what the parts of account*.c share ---- */
-
-struct account_process {
-	struct account *account;
-	const struct facts *facts;
-	struct run_process *recorded;
-	uint32_t process;
-};
-
-/* The row of a call site of this process; valid until the next call. */
-struct account_site *account_site_of(const struct account_process *from, enum gate_group group,
-				     uint32_t stack);
-/* Adds a process's share to a value. */
-void account_add(struct gate_value *sum, uint64_t value, uint64_t low, uint64_t high,
-		 const char *why);
-
-void account_device(const struct account_process *from); /* all groups but HOST and PYTHON */
-void account_host(const struct account_process *from);   /* HOST and PYTHON */
-
 #endif

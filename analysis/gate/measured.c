@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The values of all measures, and the call sites by identity. */
-#include "analysis/gate/take/measured.h"
+#include "analysis/gate/measured.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,8 +12,10 @@
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/gate/take/account.h"
-#include "analysis/gate/take/environment.h"
+#include "analysis/facts/facts.h"
+#include "analysis/gate/account.h"
+#include "analysis/gate/environment.h"
+#include "analysis/gate/phase_use.h"
 
 enum { SITES_MAX = 1000 }; /* of each group; smaller ones are not compared */
 
@@ -366,4 +368,109 @@ size_t measure_gaps(const struct measured *measured, const char *sentences[], si
 							  process->pid);
 	}
 	return count;
+}
+
+/* One moment of a run, as facts for it have it: what each call site held then. */
+enum gate_group measure_group_of(const struct fact_site *site)
+{
+	if (site->kind == CUF_KIND_FRAMEWORK)
+		return GROUP_FRAMEWORK;
+	if (site->kind == CUF_KIND_PINNED || site->kind == CUF_KIND_REGISTERED)
+		return GROUP_PINNED;
+	if (site->kind == CUF_KIND_MANAGED)
+		return GROUP_MANAGED;
+	return site->device == FACT_NONE ? GROUP_HOST : GROUP_DEVICE;
+}
+
+void measure_moment(struct measured *out, const struct facts *facts, struct symbols *symbols)
+{
+	uint64_t sums[GROUP_MAX] = { 0 };
+
+	*out = (struct measured){ .facts = facts, .arena = arena_new(), .program = "" };
+	naming_open(&out->naming, facts, symbols, out->arena);
+	environment_take(facts, out->arena, &out->environment);
+	out->sites = arena_zeroed(out->arena, facts->leak_count, sizeof *out->sites);
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
+		enum gate_group group = measure_group_of(site);
+		sums[group] += site->bytes;
+		out->sites[out->site_count++] = (struct measured_site){
+			.identity = naming_identity(&out->naming, &site->stack),
+			.group = group,
+			.peak_bytes = site->bytes,
+			.peak_count = site->count,
+			.end_bytes = site->bytes,
+			.end_count = site->count,
+			.stack = site->stack,
+		};
+	}
+	measure_merge_sites(out);
+	for (size_t i = 0; i < MEASURE_MAX; i++)
+		out->values[i] = (struct gate_value){ CUF_UNKNOWN, 0, CUF_UNKNOWN, "" };
+	for (size_t i = 0; i < GROUP_PYTHON; i++)
+		out->values[MEASURE_DEVICE_END + i] =
+			(struct gate_value){ sums[i], sums[i], sums[i], "" };
+}
+
+/* What phases and requests of one name needed, or left behind: the most of any of them. */
+static const struct gate_value unknown = { CUF_UNKNOWN, 0, CUF_UNKNOWN, "no phase has this name" };
+
+/* An estimate has no upper bound here, and proves nothing. */
+static struct gate_value value_of(const struct phase_amount *amount, bool at_end)
+{
+	uint64_t bytes = amount->need_bytes;
+
+	if (amount->basis == BASIS_NONE)
+		return (struct gate_value){ CUF_UNKNOWN, 0, CUF_UNKNOWN, amount->why };
+	if (at_end)
+		bytes = amount->stay_bytes > 0 ? (uint64_t)amount->stay_bytes : 0;
+	if (amount->basis != BASIS_OBSERVED)
+		return (struct gate_value){ bytes, 0, CUF_UNKNOWN,
+					    "host memory was sampled; record with --host=full" };
+	return (struct gate_value){ bytes, bytes, bytes, "" };
+}
+
+/* The larger of both; what is unknown leaves no upper bound. */
+static void take_more(struct gate_value *most, const struct gate_value *value)
+{
+	bool bounded = most->high != CUF_UNKNOWN && value->high != CUF_UNKNOWN;
+
+	if (value->value != CUF_UNKNOWN && value->value > most->value)
+		most->value = value->value;
+	if (value->low > most->low)
+		most->low = value->low;
+	if (!bounded)
+		most->high = CUF_UNKNOWN;
+	else if (value->high > most->high)
+		most->high = value->high;
+	if (*value->why)
+		most->why = value->why;
+}
+
+struct gate_value measure_phase(const struct measured *measured, enum gate_group group,
+				bool at_end, const char *phase)
+{
+	struct gate_value most = unknown;
+	struct phase_uses uses;
+	struct run run = { 0 };
+	bool any = false;
+
+	if (run_open_number(&run, measured->facts->path, measured->facts->run_number, NULL)) {
+		run_fini(&run);
+		return most;
+	}
+	phase_uses_read(&uses, &run, 0, false);
+	for (size_t i = 0; i < uses.count; i++) {
+		struct gate_value value;
+		if (strcmp(uses.items[i].name, phase) != 0)
+			continue;
+		value = value_of(&uses.items[i].amounts[group], at_end);
+		if (!any)
+			most = (struct gate_value){ .why = "" };
+		any = true;
+		take_more(&most, &value);
+	}
+	phase_uses_free(&uses);
+	run_fini(&run);
+	return most;
 }

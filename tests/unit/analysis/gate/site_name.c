@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a function's name is kept, and which chains are one call site in two builds. */
-#include "analysis/gate/take/site_name.h"
+#include "analysis/gate/site_name.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

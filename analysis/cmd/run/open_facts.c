@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds facts, or prints why it cannot. */
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/run/open_facts.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * Contract: NULL after an error on stderr; else facts, freed by facts_free. symbols and options may
  * be NULL; the member symbols of options is not used.
  */
-#ifndef CMD_GATE_OPEN_FACTS_H
-#define CMD_GATE_OPEN_FACTS_H
+#ifndef ANALYSIS_CMD_RUN_OPEN_FACTS_H
+#define ANALYSIS_CMD_RUN_OPEN_FACTS_H
 
 #include "analysis/facts/facts.h"
 #include "analysis/recording/reader_error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options, files of rules, and documents of a gate. */
-#include "analysis/cmd/gate/gate_outputs.h"
+#include "analysis/cmd/run/gate_outputs.h"
 
 #include <limits.h>
 #include <string.h>

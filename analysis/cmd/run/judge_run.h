@@ -7,8 +7,8 @@
  * judge_free; or -1 after an error on stderr, and then there is nothing to free. judge_check_limits
  * reads what can be read before anything is recorded: 0, or -1 after an error.
  */
-#ifndef CMD_GATE_JUDGE_RUN_H
-#define CMD_GATE_JUDGE_RUN_H
+#ifndef ANALYSIS_CMD_RUN_JUDGE_RUN_H
+#define ANALYSIS_CMD_RUN_JUDGE_RUN_H
 
 #include "analysis/gate/judge/baseline.h"
 #include "analysis/gate/judge/check.h"

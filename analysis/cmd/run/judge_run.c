@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From command line and cuflight.ini to a result. */
-#include "analysis/cmd/gate/judge_run.h"
+#include "analysis/cmd/run/judge_run.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/gate/open_facts.h"
+#include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/gate/limits_file.h"
+#include "analysis/gate/limits.h"
 #include "analysis/gate/suppress.h"
 
 enum { SENTENCE_BYTES = 1024, WORDS_LOOKED_AT = 3 };

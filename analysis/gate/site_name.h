@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "analysis/gate/finding.h"
 
 struct arena;
 struct frame;
@@ -26,5 +27,31 @@ bool site_name_is_like(const char *name, const char *other);
 
 /* One native function without what a rebuild changes. */
 void site_function(const char *function, char *out, size_t bytes);
+
+/*
+ * Names of the call sites of one run: the identity that a baseline knows, and what a person reads.
+ *
+ * Contract: naming_open borrows everything; naming_close frees. Results are in the arena and stay.
+ */
+struct facts;
+struct symbols;
+struct frames;
+struct places;
+
+struct naming {
+	struct arena *arena;
+	struct frames *frames;
+	struct places *places;
+};
+
+void naming_open(struct naming *naming, const struct facts *facts, struct symbols *symbols,
+		 struct arena *arena);
+void naming_close(struct naming *naming);
+
+const char *naming_identity(struct naming *naming, const struct fact_stack *stack);
+/* Fills identity, function, module, file, line and frames; the rest stays. */
+void naming_fill(struct naming *naming, const struct fact_stack *stack, struct gate_site *out);
+/* The same for a site that only a baseline has: from its identity. */
+void naming_fill_gone(struct naming *naming, const char *identity, struct gate_site *out);
 
 #endif

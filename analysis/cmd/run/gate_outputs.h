@@ -7,8 +7,8 @@
  * or -1 after an error; it also reports rules that matched nothing or have expired. A file appears
  * only when it is complete, and replaces an older one. opts is borrowed.
  */
-#ifndef CMD_GATE_GATE_OUTPUTS_H
-#define CMD_GATE_GATE_OUTPUTS_H
+#ifndef ANALYSIS_CMD_RUN_GATE_OUTPUTS_H
+#define ANALYSIS_CMD_RUN_GATE_OUTPUTS_H
 
 #include "analysis/cmd/cli/opts.h"
 #include "analysis/gate/finding.h"

@@ -10,7 +10,7 @@
 #ifndef ANALYSIS_GATE_MEASURED_H
 #define ANALYSIS_GATE_MEASURED_H
 
-#include "analysis/gate/take/naming.h"
+#include "analysis/gate/site_name.h"
 
 struct measured_site {
 	const char *identity;

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Live memory over the whole time: rows of call sites, and sums that both sides add to. */
+#include "analysis/gate/account.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "analysis/base/numbers.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/facts/facts.h"
+#include "analysis/gate/changes.h"
+#include "analysis/host/heap.h"
+#include "analysis/recording/host_weight.h"
+
+/* One recorded process, whose share is added. */
+struct account_process {
+	struct account *account;
+	const struct facts *facts;
+	struct run_process *recorded;
+	uint32_t process;
+};
+
+static struct fact_stack copy_stack(const struct account_process *from, uint32_t id)
+{
+	struct fact_stack stack = { .process = from->process, .time_ns = CUF_UNKNOWN };
+	const uint64_t *addrs = reader_stack(from->recorded->reader, id, &stack.depth, &stack.stop);
+
+	if (stack.depth) {
+		stack.id = id;
+		stack.addrs = arena_copy(from->account->arena, addrs, stack.depth, sizeof *addrs);
+	}
+	return stack;
+}
+
+/* The row of a call site of this process; valid until the next call. */
+static struct account_site *account_site_of(const struct account_process *from,
+					    enum gate_group group, uint32_t stack)
+{
+	struct account *account = from->account;
+	uint64_t owner = (uint64_t)from->process * GROUP_MAX + group;
+	uint32_t id = reader_call_site(from->recorded->reader, stack);
+	uint32_t *place = hash_index_place(&account->index, owner << 32 | id);
+
+	if (!*place) {
+		xalloc_grow(&account->sites, account->site_count, &account->site_room,
+			    sizeof *account->sites);
+		account->sites[account->site_count] =
+			(struct account_site){ .stack = copy_stack(from, id), .group = group };
+		*place = (uint32_t)++account->site_count;
+	}
+	return &account->sites[*place - 1];
+}
+
+static void account_add(struct gate_value *sum, uint64_t value, uint64_t low, uint64_t high,
+			const char *why)
+{
+	if (value == CUF_UNKNOWN || sum->value == CUF_UNKNOWN)
+		sum->value = CUF_UNKNOWN;
+	else
+		sum->value += value;
+	sum->low += low;
+	if (high == CUF_UNKNOWN || sum->high == CUF_UNKNOWN)
+		sum->high = CUF_UNKNOWN;
+	else
+		sum->high += high;
+	if (!*sum->why)
+		sum->why = why;
+}
+
+/* ---- what the driver or a framework allocates: levels are followed through both rings ---- */
+
+static const char *const overwritten = "events were overwritten; record with a larger --size";
+
+/* One process: levels relative to what is live at the end. */
+struct walk {
+	const struct account_process *from;
+	uint64_t end_seq;
+	bool complete;
+	int64_t level[GROUP_HOST], highest[GROUP_HOST];
+	uint64_t highest_seq[GROUP_HOST];
+};
+
+/* Before exit handlers, and before an interpreter that shut down freed everything. */
+static uint64_t end_seq_of(const struct cuf_header *header)
+{
+	if (!header->end_kind || !header->end_seq)
+		return CUF_UNKNOWN;
+	if (!header->work_end_ns)
+		return header->end_seq;
+	return least_of(header->work_end_seq, header->end_seq);
+}
+
+static int64_t delta_of(const struct cuf_event *event)
+{
+	if (event->bytes > BYTES_SANE)
+		return 0;
+	if (event->op == CUF_OP_FREE)
+		return -(int64_t)event->bytes;
+	if (event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE)
+		return (int64_t)event->bytes;
+	return 0;
+}
+
+static void follow(struct walk *walk)
+{
+	const struct events *events = walk->from->recorded->events;
+	uint64_t after = most_of(events->complete_since, events->framework->complete_since);
+	struct event_merge merge;
+	struct cuf_event event;
+
+	walk->complete = !after;
+	event_merge_begin(&merge, events, after);
+	while (event_merge_next(&merge, &event) && event.seq <= walk->end_seq) {
+		enum gate_group group = group_of_kind(event.kind, event.flags);
+		if (group >= GROUP_HOST)
+			continue;
+		walk->level[group] += delta_of(&event);
+		if (walk->level[group] > walk->highest[group]) {
+			walk->highest[group] = walk->level[group];
+			walk->highest_seq[group] = event.seq;
+		}
+	}
+}
+
+/* What each call site holds at a moment, in one group or in all (GROUP_MAX); the sum of each. */
+static bool take_sites(const struct walk *walk, uint64_t seq, enum gate_group only,
+		       uint64_t sums[GROUP_HOST])
+{
+	bool exact;
+	const struct liveset *live = run_live(walk->from->recorded, seq, &exact);
+	size_t at = 0;
+
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		enum gate_group group = group_of_kind(block->kind, block->flags);
+		struct account_site *site;
+		if (group >= GROUP_HOST || block->bytes > BYTES_SANE)
+			continue;
+		if (only != GROUP_MAX && group != only)
+			continue;
+		site = account_site_of(walk->from, group, block->stack);
+		sums[group] += block->bytes;
+		if (only == GROUP_MAX) {
+			site->end_bytes += block->bytes;
+			site->end_count++;
+		} else {
+			site->peak_bytes += block->bytes;
+			site->peak_count++;
+		}
+	}
+	return exact;
+}
+
+/* Pinned memory was also sampled: a lower bound where events are gone. */
+static uint64_t sampled_peak(const struct walk *walk, enum gate_group group)
+{
+	const struct fact_process *process = &walk->from->facts->processes[walk->from->process];
+	uint64_t most = 0;
+
+	if (group != GROUP_PINNED)
+		return 0;
+	for (size_t i = 0; i < process->timeline_count; i++)
+		most = most_of(most, known_or_zero(process->timeline[i].pinned_bytes));
+	return most;
+}
+
+/* The peaks, latest first, so that each event is undone once. */
+static void take_peaks(struct walk *walk)
+{
+	bool done[GROUP_HOST] = { false };
+
+	for (int turn = 0; turn < GROUP_HOST; turn++) {
+		struct gate_value *peak;
+		uint64_t sums[GROUP_HOST] = { 0 }, bytes;
+		int latest = -1;
+		for (int i = 0; i < GROUP_HOST; i++)
+			if (!done[i] && (latest < 0 ||
+					 walk->highest_seq[i] > walk->highest_seq[latest]))
+				latest = i;
+		done[latest] = true;
+		peak = &walk->from->account->peak[latest];
+		if (walk->highest_seq[latest])
+			take_sites(walk, walk->highest_seq[latest], latest, sums);
+		bytes = most_of(sums[latest], sampled_peak(walk, latest));
+		if (walk->complete)
+			account_add(peak, bytes, bytes, bytes, "");
+		else
+			account_add(peak, bytes, bytes, CUF_UNKNOWN, overwritten);
+	}
+}
+
+/* all groups but HOST and PYTHON */
+static void account_device(const struct account_process *from)
+{
+	struct walk walk = { .from = from,
+			     .end_seq = end_seq_of(&from->recorded->reader->header) };
+	uint64_t sums[GROUP_HOST] = { 0 };
+	bool exact = take_sites(&walk, walk.end_seq, GROUP_MAX, sums);
+
+	for (int i = 0; i < GROUP_HOST; i++) {
+		if (exact)
+			account_add(&from->account->end[i], sums[i], sums[i], sums[i], "");
+		else
+			account_add(&from->account->end[i], sums[i], sums[i], CUF_UNKNOWN,
+				    overwritten);
+	}
+	follow(&walk);
+	take_peaks(&walk);
+}
+
+/* ---- host memory: its events are followed twice, for the peaks and for who held them ---- */
+
+static const char *const sampled = "host memory was sampled; record with --host=full";
+static const char *const not_recorded = "host memory was not recorded (--host=off)";
+
+/* One group: the level since the first event, and where it was highest. */
+struct level {
+	struct host_estimate now, highest;
+	uint64_t highest_event; /* 0: before the first one */
+};
+
+struct host_walk {
+	const struct account_process *from;
+	struct host_means means;
+	uint64_t end_ns;  /* CLOCK_MONOTONIC; CUF_UNKNOWN: the end of the recording */
+	bool *is_python;  /* by stack id */
+	size_t stack_count;
+	struct level levels[2];         /* HOST, PYTHON */
+	struct host_estimate end[2];
+};
+static const enum gate_group groups[2] = { GROUP_HOST, GROUP_PYTHON };
+
+static bool is_of(const struct host_walk *walk, int which, uint32_t stack)
+{
+	return !which || (stack < walk->stack_count && walk->is_python[stack]);
+}
+
+/* The next event that changes what is live, up to the end. */
+static bool next_change(const struct host_walk *walk, struct host_stream *stream,
+			struct host_event *event)
+{
+	while (host_stream_next(stream, event)) {
+		if (event->time_ns > walk->end_ns)
+			continue;
+		if (host_event_sign(event->op) && event->bytes)
+			return true;
+	}
+	return false;
+}
+
+/* First pass: where each level was highest. */
+static void find_peaks(struct host_walk *walk)
+{
+	struct host_stream *stream = host_stream_new(walk->from->recorded->reader);
+	struct host_event event;
+
+	for (uint64_t number = 1; next_change(walk, stream, &event); number++) {
+		double chance = host_weight_chance(event.bytes, event.sample_mean_bytes);
+		for (int i = 0; i < 2; i++) {
+			struct level *level = &walk->levels[i];
+			if (!is_of(walk, i, event.stack))
+				continue;
+			host_estimate_add(&level->now, (double)event.bytes / chance, chance,
+					  host_event_sign(event.op));
+			if (level->now.value > level->highest.value) {
+				level->highest = level->now;
+				level->highest_event = number;
+			}
+		}
+	}
+	host_stream_free(stream);
+}
+
+/* Second pass: the sites at the end, minus what changed after the peak. */
+static void take_peak_sites(struct host_walk *walk)
+{
+	struct host_stream *stream = host_stream_new(walk->from->recorded->reader);
+	struct host_event event;
+
+	for (uint64_t number = 1; next_change(walk, stream, &event); number++) {
+		uint64_t mean = event.sample_mean_bytes;
+		for (int i = 0; i < 2; i++) {
+			struct account_site *site;
+			uint64_t sign = (uint64_t)(int64_t)-host_event_sign(event.op);
+			if (!is_of(walk, i, event.stack) ||
+			    number <= walk->levels[i].highest_event)
+				continue;
+			site = account_site_of(walk->from, groups[i], event.stack);
+			site->peak_bytes += sign * host_weight_bytes(event.bytes, mean);
+			site->peak_count += sign * host_weight_count(event.bytes, mean);
+		}
+	}
+	host_stream_free(stream);
+}
+
+/* A sum that lost events made negative held nothing. */
+static void settle_sites(const struct host_walk *walk)
+{
+	struct account *account = walk->from->account;
+
+	for (size_t i = 0; i < account->site_count; i++) {
+		struct account_site *site = &account->sites[i];
+		if (site->group < GROUP_HOST)
+			continue;
+		if ((int64_t)site->peak_bytes < 0 || (int64_t)site->peak_count <= 0)
+			site->peak_bytes = site->peak_count = 0;
+	}
+}
+
+/* The ledger: what is live at the end, by call site. */
+static struct heap_totals take_end(struct host_walk *walk)
+{
+	const struct reader *reader = walk->from->recorded->reader;
+	const struct heap_moment end = { .time_ns = walk->end_ns, .events = CUF_UNKNOWN };
+	struct heap_totals totals;
+	struct sites sites;
+
+	sites_init(&sites);
+	heap_read(reader, &walk->means, &end, &sites, &totals);
+	for (size_t i = 0; i < sites.count; i++) {
+		const struct site *held = &sites.items[i];
+		for (int which = 0; which < 2; which++) {
+			struct account_site *site;
+			if (!is_of(walk, which, held->stack))
+				continue;
+			site = account_site_of(walk->from, groups[which], held->stack);
+			site->peak_bytes = site->end_bytes = held->live_bytes;
+			site->peak_count = site->end_count = held->live_count;
+			walk->end[which].value += (double)held->live_bytes;
+			walk->end[which].variance += held->live_variance;
+			walk->end[which].third += held->live_third;
+		}
+	}
+	sites_fini(&sites);
+	return totals;
+}
+
+static void add_estimate(struct gate_value *sum, const struct host_estimate *estimate,
+			 uint64_t mean_bytes, bool complete)
+{
+	struct host_interval interval = host_estimate_interval(estimate, (double)mean_bytes);
+	uint64_t value = host_whole(estimate->value);
+
+	if (!mean_bytes && complete)
+		account_add(sum, value, value, value, "");
+	else if (!complete)
+		account_add(sum, value, mean_bytes ? host_whole(interval.low) : value, CUF_UNKNOWN,
+			    overwritten);
+	else
+		account_add(sum, value, host_whole(interval.low), host_whole(interval.high),
+			    sampled);
+}
+
+/* The level before the first event is what is live at the end, minus all changes. */
+static struct host_estimate at_peak(const struct host_walk *walk, int which)
+{
+	const struct level *level = &walk->levels[which];
+	struct host_estimate peak = walk->end[which];
+
+	peak.value += level->highest.value - level->now.value;
+	peak.variance += level->highest.variance - level->now.variance;
+	peak.third += level->highest.third - level->now.third;
+	peak.variance = fmax(0, peak.variance);
+	peak.third = fmax(0, peak.third);
+	return peak;
+}
+
+static void add_values(const struct host_walk *walk, const struct heap_totals *totals)
+{
+	const struct cuf_header *header = &walk->from->recorded->reader->header;
+	bool complete = !header->host_overwritten && !header->lost[CUF_LOST_HOST_RING];
+	bool whole = !header->lost[CUF_LOST_HOST_LEDGER];
+
+	for (int i = 0; i < 2; i++) {
+		struct host_estimate peak = at_peak(walk, i);
+		struct account *account = walk->from->account;
+		if (!totals->known) {
+			account_add(&account->peak[groups[i]], CUF_UNKNOWN, 0, CUF_UNKNOWN,
+				    not_recorded);
+			account_add(&account->end[groups[i]], CUF_UNKNOWN, 0, CUF_UNKNOWN,
+				    not_recorded);
+			continue;
+		}
+		add_estimate(&account->peak[groups[i]], &peak, totals->mean_bytes,
+			     complete && whole);
+		add_estimate(&account->end[groups[i]], &walk->end[i], totals->mean_bytes, whole);
+	}
+}
+
+/* HOST and PYTHON */
+static void account_host(const struct account_process *from)
+{
+	const struct reader *reader = from->recorded->reader;
+	struct host_walk walk = { .from = from, .end_ns = CUF_UNKNOWN };
+	struct heap_totals totals;
+
+	walk.means = host_means_of(reader, &from->recorded->meta);
+	if (reader->header.work_end_ns)
+		walk.end_ns = reader->header.work_end_ns;
+	walk.is_python = python_stacks(walk.from->recorded->reader, &walk.stack_count);
+	totals = take_end(&walk);
+	find_peaks(&walk);
+	take_peak_sites(&walk);
+	settle_sites(&walk);
+	add_values(&walk, &totals);
+	free(walk.is_python);
+}
+
+/* ---- both ---- */
+
+static void start(struct account *account)
+{
+	for (int i = 0; i < GROUP_MAX; i++)
+		account->peak[i] = account->end[i] = (struct gate_value){ .why = "" };
+}
+
+/* The recorder counts the peak of each device itself, whatever the rings lost. */
+static void take_counted_peaks(struct account *account, const struct facts *facts)
+{
+	struct gate_value peak = { .why = "" };
+
+	for (size_t i = 0; i < facts->device_count; i++) {
+		const struct fact_device *device = &facts->devices[i];
+		uint64_t bytes = device->peak_bytes;
+		if (device->peak_basis == BASIS_OBSERVED || facts->process_count < 2)
+			account_add(&peak, bytes, known_or_zero(bytes), bytes, "");
+		else
+			account_add(&peak, bytes, 0, bytes,
+				    "older events of one of several processes are overwritten");
+	}
+	account->peak[GROUP_DEVICE] = peak;
+}
+
+void account_read(struct account *out, const struct facts *facts, struct run *run,
+		  struct arena *arena)
+{
+	*out = (struct account){ .arena = arena };
+	hash_index_init(&out->index, 64);
+	start(out);
+	for (uint32_t i = 0; i < run->count; i++) {
+		struct account_process from = { out, facts, &run->processes[i], i };
+		account_device(&from);
+		account_host(&from);
+	}
+	take_counted_peaks(out, facts);
+}
+
+void account_free(struct account *account)
+{
+	hash_index_fini(&account->index);
+	free(account->sites);
+	*account = (struct account){ 0 };
+}
