@@ -274,8 +274,8 @@ static const struct opt options[] = {
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process of the run" },
 	{ "full", 0, OPT_FLAG, NULL, 0, 0, NULL,
-	  "print the long report: evidence, all call sites, memory over time; in a pager on a "
-	  "terminal (PAGER, else less -FRX)" },
+	  "print the long report: evidence, all call sites, phases; in a pager on a terminal "
+	  "(PAGER, else less -FRX)" },
 	{ "top", 0, OPT_COUNT, "N", 1, 1000000, "10", "rows of each table of the long report" },
 	{ "no-pager", 0, OPT_FLAG, NULL, 0, 0, NULL, "print the long report without a pager" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,

@@ -7,13 +7,12 @@
 
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/text/timeline.h"
 
 void report_text(FILE *out, const struct facts *facts, struct frames *frames,
 		 const struct style *style, const struct report_text_options *options)
 {
 	static void (*const sections[])(const struct text *) = {
-		section_why, section_call_sites, timeline_section, section_phases, section_failures,
+		section_why, section_call_sites, section_phases, section_failures,
 		section_fragmentation, section_host, section_processes, section_coverage,
 	};
 	static const struct report_text_options defaults;

@@ -7,9 +7,8 @@
 #include "analysis/facts/rate.h"
 #include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
-#include "analysis/view/text/timeline.h"
 
-enum { WORDS = 512, GROWING_MAX = 32 };
+enum { WORDS = 512, GROWING_MAX = 32, RISE_COLUMNS = 40 };
 #define NS_PER_S 1000000000ull
 #define GROWING_LEAST_BYTES (16ull << 20) /* less is no news of a program that has finished */
 
@@ -331,6 +330,48 @@ static void print_host_peak(const struct text *text, const struct fact_process *
 }
 
 /*
+ * Resident memory until the kill: eight levels, one character a column, each the highest sample of
+ * its stretch of time. The limit is the top, so that the distance to it can be seen. With a limit
+ * of the cgroup, its own count is what reaches that limit. Any locale can print the characters.
+ */
+static void print_rise(const struct text *text, const struct fact_process *process)
+{
+	static const char levels[] = " .,-=+*#";
+	const struct fact_sample *samples = process->timeline;
+	size_t count = process->timeline_count, columns = RISE_COLUMNS;
+	uint64_t limit = process->host.cgroup_max_bytes, highest[RISE_COLUMNS] = { 0 }, top = 0;
+	bool has_limit = limit != CUF_UNKNOWN;
+	char bar[RISE_COLUMNS + 1] = "";
+	double span;
+
+	if (text->style->columns < STYLE_COLUMNS)
+		columns /= 2;
+	if (count < 2 || samples[count - 1].time_ns <= samples[0].time_ns)
+		return;
+	span = (double)(samples[count - 1].time_ns - samples[0].time_ns);
+	for (size_t i = 0; i < count; i++) {
+		bool of_group = has_limit && samples[i].cgroup_bytes != CUF_UNKNOWN;
+		uint64_t bytes = of_group ? samples[i].cgroup_bytes : samples[i].rss_bytes;
+		double share = (double)(samples[i].time_ns - samples[0].time_ns) / span;
+		size_t at = (size_t)(share * (double)(columns - 1));
+		if (bytes == CUF_UNKNOWN || at >= columns)
+			continue;
+		highest[at] = most_of(highest[at], bytes);
+		top = most_of(top, bytes);
+	}
+	if (!top)
+		return;
+	if (has_limit)
+		top = most_of(top, limit);
+	for (size_t i = 0; i < columns; i++) {
+		if (i && !highest[i])
+			highest[i] = highest[i - 1]; /* between two samples the last one holds */
+		bar[i] = levels[least_of(7, (uint64_t)((double)highest[i] / (double)top * 8))];
+	}
+	fprintf(text->out, "Memory  0 s |%s| %s\n", bar, units_duration((uint64_t)span).s);
+}
+
+/*
  * The kernel kills without a failed request. Instead, the limit and the course of memory up to
  * it are printed.
  */
@@ -354,7 +395,7 @@ static void print_kill(const struct text *text, const struct fact_process *proce
 	text_words(text, STYLE_PLAIN, "", 0, 2, words);
 	if (text->facts->incident_count)
 		print_survived(text);
-	timeline_bar(text, process);
+	print_rise(text, process);
 }
 
 /* At most two GPUs: the screen has few lines. */

@@ -160,7 +160,7 @@ void screen_more(const struct text *text)
 
 	if (!text->options->full) {
 		report_command(text, "--full", command, sizeof command);
-		print_command(text, "More:", command, "evidence, all call sites, timeline");
+		print_command(text, "More:", command, "evidence, all call sites");
 	}
 	if (cause && *cause->name_id)
 		help = cause->name_id;
