@@ -10,6 +10,7 @@
 #include "analysis/device/framework_segments.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/host/heap.h"
+#include "analysis/live/live_facts.h"
 #include "analysis/recording/pack/pack.h"
 #include "analysis/symbols/names_file.h"
 
@@ -31,11 +32,13 @@ struct facts_store {
  *                        held_bytes, device_peak_bytes
  *   build_moment         build->moment, moment, focus; processes[].moment_seq, device_of
  *   build_devices        devices[]
+ *   build_recent         processes[].recent
  *   build_live_moments   processes[].live
  *   build_incident_views incidents[].owners, largest_free, packing, basis; free memory that the
  *                        driver was not asked for
  *   build_sites          leaks[], growth[]; build->host_memory
  *   build_host           processes[].host
+ *   build_judgement      judgement; of a running process, leaks[].class and growth[].class
  *   build_coverage       coverage
  *   build_what_ifs       what_ifs
  *   build_causes         incidents[].cause, cause, also
@@ -49,10 +52,12 @@ static void run_passes(struct build *build)
 	build_process_group(build);
 	build_moment(build);
 	build_devices(build);
+	build_recent(build);
 	build_live_moments(build);
 	build_incident_views(build);
 	build_sites(build);
 	build_host(build);
+	build_judgement(build);
 	build_coverage(build);
 	build_what_ifs(build);
 	build_causes(build);

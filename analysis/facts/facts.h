@@ -19,6 +19,7 @@
 #include "analysis/facts/coverage.h"
 #include "analysis/facts/device.h"
 #include "analysis/facts/incident.h"
+#include "analysis/facts/live.h"
 #include "analysis/facts/process.h"
 #include "analysis/facts/process_group.h"
 #include "analysis/facts/what_if.h"
@@ -51,6 +52,8 @@ struct facts {
 	/* one of leaks: the largest finding that is about other memory than the cause, and
 	 * stands by itself; NULL: none */
 	const struct fact_site *also;
+	/* of a run that still runs, at a moment that is no failure; NULL */
+	const struct judgement *judgement;
 	uint64_t events_recorded, events_overwritten, events_lost;
 	uint64_t recorded_bytes; /* of all files that were read */
 	struct facts_store *store; /* private to facts_build.c */
@@ -72,6 +75,7 @@ struct facts_options {
 	const struct run_catalog *catalog;
 	size_t sites_max; /* rows of leaks and of growth; 0: 1000 */
 	bool without_replay; /* no what_ifs: for whoever plays the requests in full */
+	double warm_up_s; /* analysis/live/judge.h; 0: the usual */
 	unsigned threads; /* 0: as many as there are CPUs; the facts are the same */
 	/* Borrowed: function names that show what blocks are for; NULL: only the recording's. */
 	struct symbols *symbols;

@@ -7,6 +7,7 @@
 #define ANALYSIS_FACTS_PROCESS_H
 
 #include "analysis/facts/host.h"
+#include "analysis/facts/live.h"
 #include "analysis/facts/phase.h"
 #include "analysis/replay/exit_reason.h"
 #include "interpose/abi/format.h"
@@ -74,6 +75,8 @@ struct fact_process {
 	size_t text_count;
 	const struct fact_sample *timeline; /* by time */
 	size_t timeline_count;
+	const struct fact_recent *recent; /* the host, and each device that was used */
+	size_t recent_count; /* 0: an older recorder */
 	uint64_t fatal_incident; /* id; 0 none */
 	uint64_t moment_seq; /* of its last event at the moment of the report; CUF_UNKNOWN: all */
 	/* by its own ordinal: index into facts.devices; FACT_NONE: it did not use it */

@@ -121,7 +121,7 @@ static size_t lumped(const struct series *series)
 /* Of the site, else of its line of the program where it has a part in its growth. */
 static struct survival_growth survival_of(const struct growth *growth, const struct site *site)
 {
-	struct survival_growth own = { SURVIVAL_NOTHING, NAN, NAN, NAN };
+	struct survival_growth own = { SURVIVAL_NOTHING, NAN, NAN, NAN, NAN };
 	if (!growth->survivals || site->holds_blocks || is_of_threads(growth, site))
 		return own;
 	own = survival_judge(&growth->survivals[site->floor], &growth->all, &growth->time,
@@ -214,6 +214,15 @@ static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *
 	return (uint64_t)llround(slope->slope);
 }
 
+static double pace_of(const struct series *series)
+{
+	size_t first = lumped(series);
+	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
+	if (!(steps.rise_first_half > 0))
+		return NAN;
+	return steps.rise_second_half / steps.rise_first_half;
+}
+
 /* The class of a site that has floors, its shape and its rates. */
 static void judge_series(const struct growth *growth, const struct site *site,
 			 struct fact_site *out)
@@ -234,8 +243,11 @@ static void judge_series(const struct growth *growth, const struct site *site,
 		per_cycle = trend_slope_whole(series.cycle, series.bytes, series.count);
 	if (per_cycle.slope > 0)
 		out->per_request_bytes = per_cycle_bytes(growth, site, &per_cycle);
-	if (!isnan(survival.bytes_per_s) && out->class <= CLASS_GROWING)
+	out->pace = pace_of(&series);
+	if (!isnan(survival.bytes_per_s) && out->class <= CLASS_GROWING) {
 		slope = (struct trend_slope){ survival.bytes_per_s, survival.low, survival.high };
+		out->pace = survival.pace;
+	}
 	out->slope_bytes_per_s = slope.slope;
 	out->interval[0] = slope.low;
 	out->interval[1] = slope.high;
@@ -269,6 +281,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.basis = site->live_variance > 0 ? BASIS_ESTIMATED : BASIS_OBSERVED,
 		.interval = { NAN, NAN },
 		.slope_bytes_per_s = NAN,
+		.pace = NAN,
 		.per_request_bytes = CUF_UNKNOWN,
 		.cycles = growth->work_cycles,
 		.peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,

@@ -307,7 +307,7 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 					 const struct survival_time *time, unsigned from,
 					 unsigned latest, bool is_failure)
 {
-	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN };
+	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN, NAN };
 	struct stretch work = *site, work_of_all = *total;
 	unsigned to = last_bin(site, total, from), end = to;
 	double bin_s = ((double)time->end_ns - (double)time->begin_ns) / 1e9 / SURVIVAL_BINS;
@@ -328,6 +328,7 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 	out.bytes_per_s = thirds.all.bytes / span_s;
 	out.low = out.bytes_per_s - half;
 	out.high = out.bytes_per_s + half;
+	out.pace = thirds.last.bytes / thirds.first.bytes;
 	return out;
 }
 

@@ -56,6 +56,7 @@ enum survival_verdict {
 struct survival_growth {
 	enum survival_verdict verdict;
 	double bytes_per_s, low, high; /* 95 % interval; of the time judged */
+	double pace;                   /* of the last third, by that of the first */
 };
 /*
  * total: of all call sites, net_bytes and freed_bytes; what one site made where another freed as

@@ -6,6 +6,7 @@
 #include "analysis/frameworks/role_names.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/rate.h"
+#include "analysis/live/judge.h"
 #include "analysis/replay/replay.h"
 
 /* A time that is left is stated only if somebody could act in it. */
@@ -290,9 +291,9 @@ static uint64_t seconds_until(uint64_t bytes, double slope)
 {
 	double left;
 
-	if (!(slope > 0) || bytes == CUF_UNKNOWN)
+	if (bytes == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
-	left = (double)bytes / slope;
+	left = judge_seconds_left((double)bytes, slope);
 	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : CUF_UNKNOWN;
 }
 

@@ -76,6 +76,9 @@ struct json_object *json_cause(const struct facts *facts, struct frames *frames,
 			       const struct fact_cause *cause);
 /* Settings that were played; json_what_if.c */
 struct json_object *json_what_ifs(const struct fact_what_ifs *what_ifs);
+/* Lists of processes[].recent, and the judgement (NULL: null); json_live.c */
+struct json_object *json_recent(const struct facts *facts, const struct fact_process *process);
+struct json_object *json_judgement(const struct facts *facts, struct frames *frames);
 /* json_host.c */
 struct json_object *json_host(struct frames *frames, const struct fact_host *host);
 /* key "phases", of all processes; json_phases.c */

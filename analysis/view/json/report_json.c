@@ -72,6 +72,7 @@ static struct json_object *json_process(const struct facts *facts, struct frames
 	json_add_number(object, "device_peak_bytes", process->device_peak_bytes);
 	json_add(object, "host", json_host(frames, &process->host));
 	json_add(object, "requests", json_requests(process));
+	json_add(object, "recent", json_recent(facts, process));
 	return object;
 }
 
@@ -218,6 +219,7 @@ bool report_json_rows(FILE *out, const struct facts *facts, struct frames *frame
 	json_stream_value(stream, "cause", json_cause(facts, frames, facts->cause));
 	json_stream_value(stream, "also",
 			  facts->also ? json_site(facts, frames, facts->also) : NULL);
+	json_stream_value(stream, "judgement", json_judgement(facts, frames));
 	json_stream_value(stream, "run", json_crowd(facts));
 	json_stream_value(stream, "what_if", json_what_ifs(&facts->what_ifs));
 	stream_lists(stream, facts, frames);

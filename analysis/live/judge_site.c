@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of one call site, as one pass sees it; README.md has the rules with their reasons. */
+#include "analysis/live/judge_parts.h"
+
+#include <math.h>
+#include <string.h>
+#include "analysis/base/numbers.h"
+
+enum {
+	CYCLES_NEEDED = 24,
+	UPTIME_PART = 4,      /* it rises for this part of the time, */
+	UPTIME_WARM_UPS = 12, /* up to so many warm-ups: an hour */
+	FILLS_ONCE = 2        /* a cache of keys and values, weights: twice the time */
+};
+#define PACE_KEPT 0.75
+
+static double seconds_between(uint64_t from_ns, uint64_t to_ns)
+{
+	return (double)subtract_to_zero(to_ns, from_ns) / 1e9;
+}
+
+static bool fills_once(const struct fact_site *site)
+{
+	return site->role && (!strcmp(site->role, "kv") || !strcmp(site->role, "weights"));
+}
+
+/* Its minimum rises, whether or not that is proven to go on. */
+static bool rises(const struct fact_site *site)
+{
+	if (site->class <= CLASS_GROWING)
+		return true;
+	return site->class == CLASS_RETAINED && site->shape != SHAPE_PLATEAU &&
+	       site->slope_bytes_per_s > 0 && site->interval[0] > 0;
+}
+
+/* Not long enough, or not over enough turns of the work. */
+static bool is_young(const struct live_site *live, double uptime_s)
+{
+	double cycles = (double)live->site->cycles;
+
+	if (live->rising_s < live->needed_s)
+		return true;
+	return live->site->cycles && uptime_s > 0 &&
+	       cycles * fmin(live->rising_s / uptime_s, 1) < CYCLES_NEEDED;
+}
+
+enum live_state judge_site(const struct judge_rules *rules, const struct fact_process *process,
+			   uint64_t now_ns, struct live_site *live)
+{
+	const struct fact_site *site = live->site;
+	double uptime_s = seconds_between(process->start_ns, now_ns);
+
+	live->rising_s = NAN;
+	live->needed_s = fmax(rules->warm_up_s, fmin(uptime_s / UPTIME_PART,
+						     UPTIME_WARM_UPS * rules->warm_up_s));
+	if (fills_once(site))
+		live->needed_s *= FILLS_ONCE;
+	if (!rises(site))
+		return LIVE_STEADY;
+	live->rising_s = uptime_s;
+	if (is_known(site->first_ns))
+		live->rising_s = fmin(uptime_s, seconds_between(site->first_ns, now_ns));
+	if (is_young(live, uptime_s))
+		return LIVE_WARMING;
+	if (site->class > CLASS_GROWING || site->pace < PACE_KEPT)
+		return LIVE_FILLING;
+	return site->class == CLASS_LEAK ? LIVE_LEAK : LIVE_GROWING;
+}
