@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the ledger fills scratch arrays of (key, value) pairs, which are sorted: by address
- * for free ranges in 2 MiB pages and reservations, by stack for sites. 100,000 blocks take some
- * 6 ms (tests/bench/README.md), only on the failure path. Programs that ask until they are refused
- * get a snapshot for each refusal only as long as snapshots take a fiftieth of the time.
+ * One pass over the ledger sums up call sites by a hash table, and fills scratch arrays of
+ * (address, bytes) pairs, which are sorted for free ranges in 2 MiB pages and reservations. 100,000
+ * blocks take some 4 ms (tests/bench/README.md), only on the failure path. Programs that ask until
+ * they are refused get a snapshot for each refusal only as long as snapshots take a fiftieth of the
+ * time.
  */
 #include "interpose/incident/snapshot.h"
 
@@ -25,13 +26,23 @@ struct list {
 	uint64_t used;
 };
 
+/* What one call site holds of one kind. place: of its number in the index */
+struct site {
+	struct cuf_site_level level;
+	uint32_t place;
+};
+
 /*
- * For one thread at a time. A block makes two pairs of pages, or one of ranges, and one of sites.
- * So each list has room for a full ledger.
+ * For one thread at a time. A block makes two pairs of pages, or one of ranges, and at most one
+ * site. So there is room for a full ledger. `index` is a hash table of numbers of sites, from 1,
+ * half empty at least; it is all 0 between snapshots.
  */
 static struct {
-	struct list pages, ranges, sites;
-	struct cuf_pair *spare;
+	struct list pages, ranges;
+	struct cuf_pair *room, *spare; /* all of it; what sorting may overwrite */
+	struct site *sites;
+	uint32_t *index;
+	uint32_t index_mask, site_count;
 	unsigned device;
 } scratch;
 static uint32_t is_taken;
@@ -41,9 +52,14 @@ static void add_pair(struct list *list, uint64_t key, uint64_t value)
 	list->pairs[list->used++] = (struct cuf_pair){ key, value };
 }
 
+/* What was sorted may lie where the spare room was. */
 static void sort_list(struct list *list)
 {
-	cuf_sort_pairs_using(list->pairs, scratch.spare, list->used);
+	struct cuf_pair *sorted = cuf_sort_pairs_using(list->pairs, scratch.spare, list->used);
+
+	if (sorted != list->pairs)
+		scratch.spare = list->pairs;
+	list->pairs = sorted;
 }
 
 /* ---- 2 MiB pages ---- */
@@ -168,43 +184,71 @@ static bool is_site_memory(unsigned kind)
 	       kind != CUF_KIND_FRAMEWORK;
 }
 
+/* The number of the site in the index: 0 where it has none yet. */
+static uint32_t *find_site(uint32_t stack, uint32_t kind)
+{
+	uint32_t place = (uint32_t)((((uint64_t)stack << 8 | kind) * 0x9E3779B97F4A7C15ull) >> 32);
+
+	for (;; place++) {
+		uint32_t *number = &scratch.index[place & scratch.index_mask];
+		const struct cuf_site_level *level = &scratch.sites[*number - 1].level;
+
+		if (!*number || (level->stack == stack && level->kind == kind))
+			return number;
+	}
+}
+
 static void add_site(const struct cuf_block *block)
 {
-	if (block->device == scratch.device && is_site_memory(block->kind))
-		add_pair(&scratch.sites, (uint64_t)block->stack << 8 | block->kind, block->bytes);
+	uint32_t *number;
+	struct cuf_site_level *level;
+
+	if (block->device != scratch.device || !is_site_memory(block->kind))
+		return;
+	number = find_site(block->stack, block->kind);
+	if (!*number) {
+		scratch.sites[scratch.site_count] = (struct site){
+			{ .stack = block->stack, .kind = block->kind },
+			(uint32_t)(number - scratch.index),
+		};
+		*number = ++scratch.site_count;
+	}
+	level = &scratch.sites[*number - 1].level;
+	level->bytes += block->bytes;
+	level->count++;
+}
+
+/* Of equal ones, the older stack and the lower kind come first, wherever the blocks lie. */
+static bool is_larger(const struct cuf_site_level *a, const struct cuf_site_level *b)
+{
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes;
+	return a->stack != b->stack ? a->stack < b->stack : a->kind < b->kind;
 }
 
 /* Keeps the incident's sites sorted, largest first. */
 static void keep_largest(struct cuf_incident *incident, const struct cuf_site_level *site)
 {
 	unsigned at = (unsigned)incident->site_count;
-	if (at == CUF_INCIDENT_SITES && incident->sites[at - 1].bytes >= site->bytes)
+	if (at == CUF_INCIDENT_SITES && !is_larger(site, &incident->sites[at - 1]))
 		return;
 	if (at < CUF_INCIDENT_SITES)
 		incident->site_count++;
 	else
 		at--;
-	for (; at > 0 && incident->sites[at - 1].bytes < site->bytes; at--)
+	for (; at > 0 && is_larger(site, &incident->sites[at - 1]); at--)
 		incident->sites[at] = incident->sites[at - 1];
 	incident->sites[at] = *site;
 }
 
-/* Blocks of one site and kind are neighbours after the sort. */
+/* Leaves the index empty. */
 static void find_largest_sites(struct cuf_incident *incident)
 {
-	const struct list *sites = &scratch.sites;
-
-	sort_list(&scratch.sites);
-	for (uint64_t i = 0; i < sites->used;) {
-		uint64_t key = sites->pairs[i].key;
-		struct cuf_site_level site = { (uint32_t)(key >> 8), (uint32_t)(key & 255), 0, 0 };
-
-		for (; i < sites->used && sites->pairs[i].key == key; i++) {
-			site.bytes += sites->pairs[i].value;
-			site.count++;
-		}
-		keep_largest(incident, &site);
+	for (uint32_t i = 0; i < scratch.site_count; i++) {
+		keep_largest(incident, &scratch.sites[i].level);
+		scratch.index[scratch.sites[i].place] = 0;
 	}
+	scratch.site_count = 0;
 }
 
 /* ---- the snapshot ---- */
@@ -212,20 +256,22 @@ static void find_largest_sites(struct cuf_incident *incident)
 static bool have_scratch(void)
 {
 	const uint64_t room = cuf_recording.ledger_mask + 1;
-	struct cuf_pair *pairs = scratch.spare;
 
-	if (!pairs) {
-		long at = cuf_sys_mmap(NULL, 6 * room * sizeof *pairs, PROT_READ | PROT_WRITE,
+	if (!scratch.room) {
+		uint64_t bytes = room * (6 * sizeof *scratch.room + sizeof(struct site));
+		long at = cuf_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (cuf_sys_failed(at))
 			return false;
-		pairs = (struct cuf_pair *)at;
+		scratch.room = (struct cuf_pair *)at;
 	}
-	scratch.spare = pairs;
-	scratch.pages = (struct list){ pairs + 2 * room, 0 };
-	scratch.ranges = (struct list){ pairs + 4 * room, 0 };
-	scratch.sites = (struct list){ pairs + 5 * room, 0 };
+	scratch.spare = scratch.room;
+	scratch.pages = (struct list){ scratch.spare + 2 * room, 0 };
+	scratch.ranges = (struct list){ scratch.spare + 4 * room, 0 };
+	scratch.index = (uint32_t *)(scratch.spare + 5 * room);
+	scratch.index_mask = (uint32_t)(2 * room - 1);
+	scratch.sites = (struct site *)(scratch.spare + 6 * room);
 	return true;
 }
 
@@ -266,6 +312,10 @@ static void forget_last(void)
 {
 	last.credit_ns = CUF_UNKNOWN;
 	last.took_ns = 0;
+	if (is_taken && scratch.index)
+		memset(scratch.index, 0,
+		       (scratch.index_mask + 1ull) * sizeof *scratch.index);
+	scratch.site_count = 0;
 	is_taken = 0;
 }
 CUF_AT_FORK_CHILD(forget_last);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heapsort; and by digits of a byte, from the lowest, where there is room. */
+/* Heapsort; and by digits of 11 bits, from the lowest, where there is room. */
 #include "interpose/platform/sort.h"
 
 #include "interpose/platform/laws.h"
@@ -34,9 +34,9 @@ void cuf_sort_pairs(struct cuf_pair *pairs, uint64_t count)
 
 /* ---- by digits ---- */
 
-enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
-/* The bits in which any two keys differ. A digit that all keys share needs no pass. */
+/* The bits in which any two keys differ. */
 static uint64_t differing_bits(const struct cuf_pair *pairs, uint64_t count)
 {
 	uint64_t differing = 0;
@@ -64,20 +64,20 @@ static void sort_by_digit(const struct cuf_pair *from, struct cuf_pair *to, uint
 		to[place[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-void cuf_sort_pairs_using(struct cuf_pair *pairs, struct cuf_pair *spare, uint64_t count)
+/* A digit begins at a bit in which keys differ: what all keys share needs no pass. */
+struct cuf_pair *cuf_sort_pairs_using(struct cuf_pair *pairs, struct cuf_pair *spare,
+				      uint64_t count)
 {
-	const uint64_t differing = differing_bits(pairs, count);
-	struct cuf_pair *from = pairs, *to = spare;
+	uint64_t differing = differing_bits(pairs, count);
 
-	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
-		struct cuf_pair *sorted = to;
+	while (differing) {
+		const unsigned shift = (unsigned)__builtin_ctzll(differing);
+		struct cuf_pair *sorted = spare;
 
-		if (!(differing >> shift & (DIGITS - 1)))
-			continue;
-		sort_by_digit(from, to, count, shift);
-		to = from;
-		from = sorted;
+		sort_by_digit(pairs, sorted, count, shift);
+		spare = pairs;
+		pairs = sorted;
+		differing &= ~(uint64_t)(DIGITS - 1) << shift;
 	}
-	if (from != pairs)
-		__builtin_memcpy(pairs, from, count * sizeof *pairs);
+	return pairs;
 }

@@ -17,8 +17,9 @@ void cuf_sort_pairs(struct cuf_pair *pairs, uint64_t count);
 
 /*
  * With as much spare room as there are pairs, linear in their number. Equal keys keep their order.
- * The result is in pairs; spare is overwritten. count: below 2^32.
+ * Both are overwritten, and the one with the result is returned. count: below 2^32.
  */
-void cuf_sort_pairs_using(struct cuf_pair *pairs, struct cuf_pair *spare, uint64_t count);
+struct cuf_pair *cuf_sort_pairs_using(struct cuf_pair *pairs, struct cuf_pair *spare,
+				      uint64_t count);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots of refused requests that follow each other. */
 #include "tests/unit/fixtures/recorder.h"
+#include "interpose/store/ledger.h"
 
 #define BASE 0x700000000000ull
 
@@ -77,9 +78,58 @@ static void test_snapshot__refusals_all_day_are_paced(void **state)
 	assert_int_equal(unknown, 1);
 }
 
+enum { SITES = 700, BLOCKS = 5 };
+
+static unsigned kind_of(uint32_t i) { return i % 2 ? CUF_KIND_ARRAY : CUF_KIND_DEVICE; }
+
+static uint32_t stack_of(uint32_t site) { return 1 + site * 37; }
+
+static uint64_t key_of(uint32_t i)
+{
+	return cuf_key(cuf_kind_space(kind_of(i)), BASE + ((uint64_t)i << 22));
+}
+
+/* Blocks of each site, of both kinds, in turn; larger ones for later sites. */
+static void add_sites(void)
+{
+	for (uint32_t i = 0; i < SITES * BLOCKS * 2; i++) {
+		const uint32_t stack = stack_of(i / 2 % SITES);
+		struct cuf_block old, block = {
+			.key = key_of(i), .bytes = stack, .stack = stack, .kind = (uint8_t)kind_of(i),
+		};
+
+		assert_false(cuf_ledger_add(&block, &old));
+	}
+}
+
+/* Hundreds of sites, each with two kinds: the largest are there with the sums of their blocks. */
+static void test_snapshot__sites_have_the_sums_of_their_blocks(void **state)
+{
+	struct cuf_block old;
+
+	add_sites();
+	for (unsigned again = 0; again < 2; again++) {
+		fixture_fail(1ull << 40);
+		fixture_alloc(CUF_KIND_DEVICE, BASE - (2 << 20), 1); /* is measured anew */
+		assert_int_equal(last()->site_count, CUF_INCIDENT_SITES);
+		for (unsigned i = 0; i < CUF_INCIDENT_SITES; i++) {
+			const struct cuf_site_level *site = &last()->sites[i];
+
+			assert_int_equal(site->stack, stack_of(SITES - 1 - i / 2));
+			assert_int_equal(site->bytes, BLOCKS * (uint64_t)site->stack);
+			assert_int_equal(site->count, BLOCKS);
+			assert_int_equal(site->kind, i % 2 ? CUF_KIND_ARRAY : CUF_KIND_DEVICE);
+		}
+	}
+	assert_true(fixture_free(CUF_KIND_DEVICE, BASE - (2 << 20)));
+	for (uint32_t i = 0; i < SITES * BLOCKS * 2; i++)
+		assert_true(cuf_ledger_take(key_of(i), &old));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_snapshot__sites_have_the_sums_of_their_blocks),
 		cmocka_unit_test(test_snapshot__the_same_blocks_have_the_same_holes),
 		cmocka_unit_test(test_snapshot__a_change_between_refusals_is_seen),
 		cmocka_unit_test(test_snapshot__refusals_all_day_are_paced),
