@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight clean`: removes recordings of old runs, or makes recordings small. */
-#include "analysis/cmd/cmd.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,10 +12,11 @@
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cmd.h"
+#include "analysis/cmd/run/recording_trim.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/recording/finish/recording_trim.h"
 #include "analysis/replay/run.h"
 #include "analysis/view/clean.h"
 #include "interpose/abi/format.h"

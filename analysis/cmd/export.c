@@ -13,7 +13,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/suggest.h"
 #include "analysis/cmd/cmd.h"
-#include "analysis/cmd/export/export_tables.h"
+#include "analysis/cmd/reading/export_tables.h"
 #include "analysis/cmd/reading/moment_option.h"
 #include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/run/open_facts.h"

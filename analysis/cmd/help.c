@@ -4,8 +4,6 @@
 
 #include <string.h>
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/help_causes.h"
-#include "analysis/cmd/help_json.h"
 #include "analysis/view/flow.h"
 
 enum { HELP_COLUMNS = 80, HELP_INDENT = 30 };

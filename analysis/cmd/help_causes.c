@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prose, lists and rules of causes. Each cause may have several rules; the first one names it. */
-#include "analysis/cmd/help_causes.h"
-
 #include <string.h>
 #include <strings.h>
 #include "analysis/cmd/cli/suggest.h"
+#include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
 #include "analysis/view/flow.h"
 

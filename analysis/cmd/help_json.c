@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of commands, options and causes as JSON. */
-#include "analysis/cmd/help_json.h"
-
 #include <json-c/json.h>
 #include <string.h>
-#include "analysis/cmd/help_causes.h"
+#include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
 #include "analysis/gate/measures.h"
 #include "analysis/view/table_files/database_views.h"

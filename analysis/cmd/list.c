@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight list`: the runs of a directory, each with its end and its cause. */
-#include "analysis/cmd/cmd.h"
-
 #include <errno.h>
 #include <string.h>
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cmd.h"
 #include "analysis/cmd/run/conclusion.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/replay/run.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/runs/runs_json.h"
-#include "analysis/view/runs/runs_text.h"
+#include "analysis/view/commands/runs.h"
 
 /* One run of a directory; NULL after an error, which is printed. Names of functions decide
  * verdicts, so that the list has them as the report has; what several runs name is read once. */

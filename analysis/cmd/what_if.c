@@ -2,6 +2,7 @@
 /* `cuflight what-if`: plays the requests of a recording again under other settings. */
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/output.h"
@@ -9,12 +10,12 @@
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/run/open_facts.h"
-#include "analysis/cmd/what_if/what_if_host.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/replayed.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/what_if/what_if_view.h"
+#include "analysis/view/commands/host_view.h"
+#include "analysis/view/commands/what_if_view.h"
 
 /* What is open while the answer is made. */
 struct question {
@@ -53,6 +54,16 @@ static void end_progress(const struct progress *progress)
 
 /* ---- the answer ---- */
 
+static int close_output(struct output *output)
+{
+	if (cut_guard_seen()) {
+		output_abandon(output);
+		say_error("the recording was truncated while it was read; use a copy of it");
+		return CMD_USAGE;
+	}
+	return output_close(output) ? CMD_USAGE : CMD_FINE;
+}
+
 /* No setting and no other allocator closes the gaps that the request failed by. */
 static bool would_pack(const struct question *question)
 {
@@ -85,12 +96,7 @@ static int write_answer(const struct question *question)
 		what_if_json(output.file, &view);
 	else
 		what_if_text(output.file, &view);
-	if (cut_guard_seen()) {
-		output_abandon(&output);
-		say_error("the recording was truncated while it was read; use a copy of it");
-		return CMD_USAGE;
-	}
-	return output_close(&output) ? CMD_USAGE : CMD_FINE;
+	return close_output(&output);
 }
 
 static int answer(struct question *question)
@@ -136,6 +142,86 @@ static int read_recording(struct question *question)
 	return answer(question);
 }
 
+/* ---- host memory ---- */
+
+static uint64_t allocated_bytes(const struct run_process *process)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t i = 0; i < reader_count(process->reader, CUF_SEC_THREADS); i++) {
+		struct cuf_thread thread;
+
+		memcpy(&thread, reader_at(process->reader, CUF_SEC_THREADS, i), sizeof thread);
+		bytes += thread.host_alloc_bytes;
+	}
+	return bytes;
+}
+
+static const struct run_process *largest(const struct run *run)
+{
+	const struct run_process *found = &run->processes[0];
+
+	for (size_t i = 1; i < run->count; i++)
+		if (allocated_bytes(&run->processes[i]) > allocated_bytes(found))
+			found = &run->processes[i];
+	return found;
+}
+
+static int write_host(const struct question *question, const struct run_process *process,
+		      const struct host_replay *replay)
+{
+	struct host_view view = { .path = question->path,
+				  .pid = process->reader->header.pid,
+				  .replay = replay };
+	struct output output;
+
+	if (output_open(&output, question->opts))
+		return CMD_USAGE;
+	view.style = &output.style;
+	if (output.format == OUTPUT_JSON)
+		host_view_json(output.file, &view);
+	else
+		host_view_text(output.file, &view);
+	return close_output(&output);
+}
+
+/* malloc under other allocators, of the process that allocated most. */
+static int replay_host(struct question *question)
+{
+	const struct run_process *process;
+	struct progress progress = { .since = time(NULL) };
+	struct host_replay_options options = { .all = opts_has(question->opts, "all"),
+					       .set = opts_text(question->opts, "set"),
+					       .progress = show_progress,
+					       .argument = &progress };
+	struct host_replay replay;
+	struct reader_error error = { 0 };
+	const char *why = NULL;
+	bool done;
+
+	if (run_open(&question->run, question->path, &error)) {
+		refuse_recording(question->path, &error);
+		return CMD_USAGE;
+	}
+	process = largest(&question->run);
+	done = host_replay_run(process, &options, question->run.arena, &replay, &why);
+	end_progress(&progress);
+	if (!done) {
+		say_error("cannot try --set='%s': %s; an example is "
+			  "--set='MALLOC_ARENA_MAX=4'",
+			  options.set, why ? why : "it is empty");
+		return CMD_USAGE;
+	}
+	if (replay.why_not) {
+		say_error("cannot replay malloc of '%s': %s; record it with --host=full",
+			  question->path, replay.why_not);
+		return CMD_USAGE;
+	}
+	return write_host(question, process, &replay);
+}
+
+/* ---- the command ---- */
+
 static int run_what_if(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct question question = { .opts = opts };
@@ -153,10 +239,11 @@ static int run_what_if(const struct opts *opts, const struct cmd *const *command
 			return CMD_USAGE;
 		question.path = newest;
 	}
-	if (opts_has(opts, "host"))
-		return what_if_host(opts, question.path);
 	question.symbols = symbols_new(&(struct symbols_options){ 0 });
-	status = read_recording(&question);
+	if (opts_has(opts, "host"))
+		status = replay_host(&question);
+	else
+		status = read_recording(&question);
 	trace_free(question.trace);
 	facts_free(question.facts);
 	run_fini(&question.run);

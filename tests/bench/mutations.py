@@ -44,7 +44,7 @@ FAULTS = [
     ('growth: what was freed is what was kept', 'analysis/growth/survival.c',
      'sums.freed_bytes += site->bins[bin].freed_bytes;', 'sums.freed_bytes += site->bins[bin].net_bytes;'),
     ('events of threads are not put in order', 'analysis/recording/events.c', 'merge->sorted &= seq >= merge->last_seq;', ';'),
-    ('names are those of the next instruction', 'analysis/view/frames.c',
+    ('names are those of the next instruction', 'analysis/names/frames.c',
      'elf_address = addr - module->base - 1;', 'elf_address = addr - module->base + 16;'),
     ('what the end held is compared with the peak before', 'analysis/gate/judge/compared.c',
      'return at_end ? site->before->end.median', 'return !at_end ? site->before->end.median'),
@@ -53,7 +53,7 @@ FAULTS = [
     ('pprof: a function has its file as its name', 'analysis/view/export/pprof.c',
      'FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4',
      'FUNCTION_ID = 1, FUNCTION_NAME = 4, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 2'),
-    ('what-if: a chunk of BFC is split later', 'analysis/what_if/pools/bfc.c', 'used >= bytes * 2', 'used >= bytes * 8'),
+    ('what-if: a chunk of BFC is split later', 'analysis/what_if/trials/bfc.c', 'used >= bytes * 2', 'used >= bytes * 8'),
     ('nested phases have no depth', 'analysis/phases/phases_work.c', 'span.depth = outer->depth + 1;', 'span.depth = outer->depth;'),
 ]
 

@@ -13,8 +13,8 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/run/nvml.h"
+#include "analysis/cmd/run/recording_append.h"
 #include "analysis/recording/reader.h"
-#include "analysis/recording/finish/recording_append.h"
 
 enum { FILES_MAX = 256, READINGS_MAX = 64 };
 

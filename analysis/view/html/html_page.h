@@ -12,8 +12,8 @@
 #define VIEW_HTML_PAGE_H
 
 #include <stdio.h>
+#include "analysis/names/frames.h"
 #include "analysis/timeline/timeline.h"
-#include "analysis/view/frames.h"
 
 enum { HTML_BYTES_MOST = 8 << 20 };
 

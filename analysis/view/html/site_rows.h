@@ -7,8 +7,8 @@
 #ifndef VIEW_HTML_SITE_ROWS_H
 #define VIEW_HTML_SITE_ROWS_H
 
+#include "analysis/names/places.h"
 #include "analysis/timeline/timeline.h"
-#include "analysis/view/places.h"
 
 uint32_t *site_rows(const struct timeline *timeline, struct places *places);
 

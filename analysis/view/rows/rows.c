@@ -7,8 +7,8 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/host/host_ledger.h"
+#include "analysis/names/places.h"
 #include "analysis/recording/host_weight.h"
-#include "analysis/view/places.h"
 #include "analysis/view/rows/rows_parts.h"
 
 const char *const row_part_names[ROW_PART_MAX] = { NULL, "malloc", "map", "python" };

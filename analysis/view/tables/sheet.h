@@ -11,8 +11,8 @@
 #define VIEW_TABLES_SHEET_H
 
 #include "analysis/facts/facts.h"
-#include "analysis/view/frames.h"
-#include "analysis/view/places.h"
+#include "analysis/names/frames.h"
+#include "analysis/names/places.h"
 #include "analysis/view/rows/rows.h"
 #include "analysis/view/tables/table.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pools.py [NAME...]: the models of analysis/what_if/pools against the real pools of CuPy, RMM and ONNX Runtime (scripts/setup clients), over the
+"""pools.py [NAME...]: the models of analysis/what_if/trials against the real pools of CuPy, RMM and ONNX Runtime (scripts/setup clients), over the
 simulated device; prints TAP. TRACES=100 random traces each: sizes, lifetimes, and requests that are refused. After every request and free,
 what the pool has of the driver and whether it refused must be equal. SEED=1 is the first trace's.
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/cmd/help_causes.h"
+#include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
 
 /* What help prints for a name; NULL: no cause has it. The caller frees. */

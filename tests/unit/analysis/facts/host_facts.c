@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "analysis/explain/facts_build.h"
 #include "analysis/base/key_values.h"
-#include "analysis/recording/finish/recording_append.h"
+#include "analysis/cmd/run/recording_append.h"
 #include "tests/unit/fixtures/recording_maker.h"
 
 static const char memory_text[] =

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/what_if/pools/bfc.h"
+#include "analysis/what_if/trials/bfc.h"
 
 #define MIB (1ull << 20)
 enum { BLOCKS = 8 };

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What would have fitted, as a table and as the document cuflight.what-if/1.
+ * Contract: only prints. Nothing is freed or changed.
+ */
+#ifndef ANALYSIS_VIEW_COMMANDS_WHAT_IF_VIEW_H
+#define ANALYSIS_VIEW_COMMANDS_WHAT_IF_VIEW_H
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include "analysis/view/style.h"
+#include "analysis/what_if/what_if.h"
+
+struct what_if_view {
+	const char *path;            /* of the recording, as given */
+	uint32_t pid;
+	const struct what_if *what_if;
+	const struct style *style;   /* of text */
+	uint64_t start_ns;           /* of the recorder, CLOCK_MONOTONIC */
+	bool would_pack;             /* the request failed by gaps that no row closes */
+	bool all;                    /* rows that are seldom of use are there, too */
+};
+
+void what_if_text(FILE *out, const struct what_if_view *view);
+void what_if_json(FILE *out, const struct what_if_view *view);
+
+/*
+ * One row of a replay as JSON, as cuflight.what-if/1 has it. Contract: json-c owns the memory; the
+ * caller releases the object, or gives it away.
+ */
+struct json_object *what_if_row_json(const struct what_if_row *row);
+
+#endif
