@@ -390,9 +390,19 @@ static bool fill_slot(struct module *slot, const struct cuf_object *object, uint
 	return true;
 }
 
+struct newcomer { uintptr_t base; const ElfW(Dyn) *dynamic; };
+
+static void call_listener(void *newcomer)
+{
+	const struct newcomer *new = newcomer;
+
+	listener(new->base, new->dynamic);
+}
+
 /* on_stack: this thread is inside the object, so it stays. */
 static void note(const struct cuf_object *object, bool on_stack)
 {
+	struct newcomer new = { .base = object->base };
 	struct module *vacant;
 	uintptr_t dynamic;
 
@@ -404,8 +414,9 @@ static void note(const struct cuf_object *object, bool on_stack)
 		/* a slot that was claimed meanwhile may hold this very object: search again */
 		if (!fill_slot(vacant, object, &dynamic))
 			continue;
+		new.dynamic = (const ElfW(Dyn) *)dynamic;
 		if (on_stack && listener && dynamic)
-			listener(object->base, (const ElfW(Dyn) *)dynamic);
+			cuf_on_side_stack(call_listener, &new);
 		return;
 	}
 }
