@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """artifacts.py --arch ARCH --version VERSION --build BUILD --sources TABLE: from the command and the recorder in
-BUILD, into BUILD/dist: a wheel, a .deb, a tar, the tree of an init image with its Dockerfile, an SBOM, SHA256SUMS.
-Names are sorted and dates are SOURCE_DATE_EPOCH, so that the same files give the same bytes."""
+BUILD, into BUILD/dist: a wheel, that of the plugin of pytest, a .deb, a tar, the tree of an init image with its
+Dockerfile, an SBOM, SHA256SUMS. Names are sorted and dates are SOURCE_DATE_EPOCH, so that the same files give the same bytes."""
 import argparse
+import ast
 import base64
 import glob
 import gzip
@@ -11,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -58,36 +60,65 @@ def texts(options):
             'cuflight.cdx.json': sbom(options)}
 
 
-def wheel(options, command, recorder):
+def write_wheel(path, info, metadata, tags, files):
     """No build backend: a zip with a RECORD."""
-    info = f'cuflight-{options.version}.dist-info'
-    tag = f'py3-none-manylinux_2_17_{options.arch}.manylinux2014_{options.arch}'
-    tags = [f'py3-none-{platform}' for platform in tag.split('-')[2].split('.')]
-    about = read('README.md').decode()
-    files = {'cuflight/libcuflight.so': recorder,
-             f'cuflight-{options.version}.data/scripts/cuflight': command,
-             f'{info}/METADATA': ('Metadata-Version: 2.4\nName: cuflight\n'
-                                  f'Version: {options.version}\nSummary: {SUMMARY}\nLicense-Expression: Apache-2.0\n'
-                                  'License-File: LICENSE\nLicense-File: THIRD_PARTY\nRequires-Python: >=3.6\n'
-                                  f'Description-Content-Type: text/markdown\n\n{about}').encode(),
-             f'{info}/WHEEL': ('Wheel-Version: 1.0\nGenerator: cuflight\nRoot-Is-Purelib: false\n'
-                               + ''.join(f'Tag: {tag}\n' for tag in tags)).encode()}
-    for path in sorted(glob.glob('scripts/bundle/package/*.py')):
-        files['cuflight/' + os.path.basename(path)] = read(path)
-    for name, data in texts(options).items():
-        files[f'{info}/sboms/{name}' if name.endswith('.json') else f'{info}/licenses/{name}'] = data
+    files[f'{info}/METADATA'] = metadata.encode()
+    files[f'{info}/WHEEL'] = ('Wheel-Version: 1.0\nGenerator: cuflight\n'
+                              f'Root-Is-Purelib: {str(tags[0].endswith("-any")).lower()}\n'
+                              + ''.join(f'Tag: {tag}\n' for tag in tags)).encode()
     record = ''
     for name, data in sorted(files.items()):
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()
         record += f'{name},sha256={digest},{len(data)}\n'
     files[f'{info}/RECORD'] = f'{record}{info}/RECORD,,\n'.encode()
-    path = f'{options.build}/dist/cuflight-{options.version}-{tag}.whl'
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data in sorted(files.items()):
             entry = zipfile.ZipInfo(name, time.gmtime(max(DATE, 315532800))[:6])
             entry.external_attr = (0o100755 if '/scripts/' in name else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
+
+
+def metadata(name, version, summary, about, *lines):
+    return '\n'.join(['Metadata-Version: 2.4', f'Name: {name}', f'Version: {version}', f'Summary: {summary}',
+                      'License-Expression: Apache-2.0', *lines, 'Description-Content-Type: text/markdown', '',
+                      read(about).decode()])
+
+
+def wheel(options, command, recorder):
+    info = f'cuflight-{options.version}.dist-info'
+    tag = f'py3-none-manylinux_2_17_{options.arch}.manylinux2014_{options.arch}'
+    tags = [f'py3-none-{platform}' for platform in tag.split('-')[2].split('.')]
+    files = {'cuflight/libcuflight.so': recorder,
+             f'cuflight-{options.version}.data/scripts/cuflight': command}
+    for path in sorted(glob.glob('scripts/bundle/package/*.py')):
+        files['cuflight/' + os.path.basename(path)] = read(path)
+    for name, data in texts(options).items():
+        files[f'{info}/sboms/{name}' if name.endswith('.json') else f'{info}/licenses/{name}'] = data
+    write_wheel(f'{options.build}/dist/cuflight-{options.version}-{tag}.whl', info,
+                metadata('cuflight', options.version, SUMMARY, 'README.md', 'License-File: LICENSE',
+                         'License-File: THIRD_PARTY', 'Requires-Python: >=3.6'), tags, files)
+
+
+def plugin_wheel(options):
+    """The plugin of pytest, as its pyproject.toml describes it."""
+    source = 'scripts/pytest_cuflight'
+    project = read(f'{source}/pyproject.toml').decode()
+
+    def field(name):
+        return ast.literal_eval(re.search(rf'^{name} = (.*)$', project, re.MULTILINE)[1])
+    if field('version') != options.version:
+        raise SystemExit(f'artifacts: {source} is of version {field("version")}: make gen')
+    info = f'pytest_cuflight-{options.version}.dist-info'
+    points = re.search(r'^\[project\.entry-points\.(.*)\]\n((?:\w.*\n)+)', project, re.MULTILINE)
+    files = {path.removeprefix(f'{source}/'): read(path) for path in glob.glob(f'{source}/pytest_cuflight/*.py')}
+    files[f'{info}/entry_points.txt'] = f'[{points[1]}]\n{points[2]}'.replace('"', '').encode()
+    files[f'{info}/licenses/LICENSE'] = read('LICENSE')
+    write_wheel(f'{options.build}/dist/pytest_cuflight-{options.version}-py3-none-any.whl', info,
+                metadata(field('name'), options.version, field('description'), f'{source}/README.md',
+                         'License-File: LICENSE', f'Requires-Python: {field("requires-python")}',
+                         *(f'Requires-Dist: {name}' for name in field('dependencies')),
+                         *(f'Classifier: {name}' for name in field('classifiers'))), ['py3-none-any'], files)
 
 
 def write_tar(path, folder, name):
@@ -200,6 +231,7 @@ def main():
     shutil.rmtree(dist, ignore_errors=True)
     os.makedirs(dist)
     wheel(options, command, recorder)
+    plugin_wheel(options)
     tar(options, command, recorder)
     image(options, command)
     deb(options, command, recorder)

@@ -10,14 +10,15 @@ bundle() {
 	cp "$cuflight" "$1/command/"
 	cp "$build/libcuflight.so" "$1/recorder/"
 	echo 'licences' >"$1/THIRD_PARTY"
-	(cd "$root" && SOURCE_DATE_EPOCH=1700000000 scripts/bundle/artifacts.py --arch "$(uname -m)" --version 1.2.3 \
+	version=$("$cuflight" --version | cut -d' ' -f2)
+	(cd "$root" && SOURCE_DATE_EPOCH=1700000000 scripts/bundle/artifacts.py --arch "$(uname -m)" --version "$version" \
 		--build "$1" --sources scripts/bundle/sources.txt) >list
 }
 
 @test "two folders and two umasks give the same bytes, with sums and an SBOM of every pinned source" {
 	(umask 077 && bundle "$home/a")
 	(umask 022 && bundle "$home/b")
-	[ "$(ls a/dist | wc -l)" = 6 ]
+	[ "$(ls a/dist | wc -l)" = 7 ]
 	diff -r a/dist b/dist
 	(cd a/dist && sha256sum --quiet --check SHA256SUMS)
 	grep -vc '^#' "$root/scripts/bundle/sources.txt" >wanted
@@ -28,7 +29,7 @@ bundle() {
 	local python place
 	bundle "$home/a"
 	for place in '--prefix=p' '--target=t'; do
-		python3 -m pip --disable-pip-version-check -q install --no-index --no-warn-script-location "$place" a/dist/*.whl
+		python3 -m pip --disable-pip-version-check -q install --no-index --no-warn-script-location "$place" a/dist/cuflight-*.whl
 	done
 	for place in p t; do
 		"$place/bin/cuflight" run -q --size=4MiB -o "$place.cuf" -- true
