@@ -174,7 +174,7 @@ def tar(options, command, recorder):
     tree(root, command, recorder, options.arch)
     documents(root)
     for file, data in texts(options).items():
-        write(f'{root}/{file}', data)
+        write(f'{root}/share/doc/cuflight/{file}', data)
     write_tar(f'{options.build}/dist/{name}.tar.gz', root, name)
 
 

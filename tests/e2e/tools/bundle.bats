@@ -54,6 +54,6 @@ bundle() {
 	tar/bin/cuflight env >lines
 	grep -qF "/tar/\$LIB/libcuflight.so" lines
 	[ -s deb/usr/share/doc/cuflight/copyright ]
-	[ -s tar/THIRD_PARTY ]
+	[ -s tar/share/doc/cuflight/THIRD_PARTY ]
 	dpkg-deb -f a/dist/*.deb Depends | grep -qx 'libc6 (>= 2.17)'
 }
