@@ -21,9 +21,9 @@ _cuflight() {
 			--sample= --size= --mode= --stack-depth= --python --unwind= --python-objects=
 			--large-maps --mmap --probe --nvml --termination-log= --help --version --quiet
 			--verbose --color=' ;;
-		report) options='--format= --html --at= --run= --pid= --full --top= --no-pager --sysroot=
-			--debuginfod --output= --force --json --help --version --quiet --verbose
-			--color=' ;;
+		report) options='--format= --html --at= --run= --pid= --warm-up= --full --top= --no-pager
+			--sysroot= --debuginfod --output= --force --json --help --version --quiet
+			--verbose --color=' ;;
 		what-if) options='--set= --host --all --output= --force --format= --json --help --version --quiet
 			--verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;

@@ -243,7 +243,8 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 static int run_report(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct facts_options options = { .run = opts_number(opts, "run", 0),
-					 .pid = (uint32_t)opts_number(opts, "pid", 0) };
+					 .pid = (uint32_t)opts_number(opts, "pid", 0),
+					 .warm_up_s = (double)opts_number(opts, "warm-up", 0) };
 	const char *at = opts_text(opts, "at");
 	char path[PATH_MAX];
 
@@ -273,6 +274,8 @@ static const struct opt options[] = {
 	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process of the run" },
+	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
+	  "of a program that still runs: how long memory must rise before it is a finding" },
 	{ "full", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "print the long report: evidence, all call sites, phases; in a pager on a terminal "
 	  "(PAGER, else less -FRX)" },

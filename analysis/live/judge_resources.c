@@ -104,7 +104,9 @@ static struct live_resource gpu_of(const struct facts *facts, uint32_t device)
 		if (!recent || !end_may_run(facts->processes[i].end))
 			continue;
 		out.burst_bytes = most_of(out.burst_bytes, recent->burst_bytes);
-		out.headroom_bytes += excess(recent->live_bytes, recent->minute.low_bytes) +
+		/* a part of a burst may be there now; a model that was loaded is none */
+		out.headroom_bytes += fmin(excess(recent->live_bytes, recent->minute.low_bytes),
+					   (double)recent->burst_bytes) +
 				      excess(recent->minute.outer_peak_bytes,
 					     recent->hour.inner_peak_bytes);
 	}

@@ -297,12 +297,21 @@ static uint64_t seconds_until(uint64_t bytes, double slope)
 	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : CUF_UNKNOWN;
 }
 
-/* The fastest rate gives the least time. */
-static void set_left(struct evidence *evidence, const struct growth_sums *sums)
+/* The fastest rate gives the least time. While the run goes on, its largest burst counts, too. */
+static void set_left(const struct build *build, struct evidence *evidence,
+		     const struct growth_sums *sums)
 {
+	const struct judgement *judgement = build->facts->judgement;
 	uint64_t *metrics = evidence->metrics;
 	uint64_t free_bytes = metrics[METRIC_free];
 
+	for (size_t i = 0; judgement && i < judgement->resource_count; i++) {
+		const struct live_resource *resource = &judgement->resources[i];
+
+		if (resource->kind == LIVE_GPU && resource->device == evidence->device &&
+		    resource->headroom_bytes >= 0)
+			free_bytes = (uint64_t)resource->headroom_bytes;
+	}
 	metrics[METRIC_left] = seconds_until(free_bytes, sums->slope);
 	metrics[METRIC_left_least] = seconds_until(free_bytes, sums->high);
 	metrics[METRIC_left_most] = seconds_until(free_bytes, sums->low);
@@ -345,7 +354,7 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	if (sums.slope > 0)
 		metrics[METRIC_slope] = bytes_per_s(sums.slope);
 	if (!evidence->incident)
-		set_left(evidence, &sums);
+		set_left(build, evidence, &sums);
 	evidence_set(evidence, SIGNAL_growing, sums.per_request_known);
 	show_leak(build, evidence, SIGNAL_leak, false);
 	show_leak(build, evidence, SIGNAL_growing, false);

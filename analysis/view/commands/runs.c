@@ -3,6 +3,7 @@
 #include "analysis/view/commands/runs.h"
 
 #include <json-c/json.h>
+#include <math.h>
 #include <string.h>
 #include "analysis/base/program_name.h"
 #include "analysis/base/units.h"
@@ -10,6 +11,7 @@
 #include "analysis/facts/totals.h"
 #include "analysis/view/clean.h"
 #include "analysis/view/json/json_parts.h"
+#include "analysis/view/text/live.h"
 #include "analysis/view/text/text.h"
 
 enum { WORDS = 160, INDENT = 5 };
@@ -90,6 +92,21 @@ static void print_counted(struct runs_text *text)
 
 /* ---- the list ---- */
 
+/* Of a run that still runs. */
+static void print_judgement(FILE *out, const struct facts *facts)
+{
+	const struct live_resource *first = live_first_to_end(facts->judgement);
+	char early[WORDS];
+
+	live_early(facts->judgement, early, sizeof early);
+	if (*early)
+		fprintf(out, "%*s%s\n", INDENT, "", early);
+	else if (first)
+		fprintf(out, "%*sits %s is full in %s at this rate\n", INDENT, "",
+			first->kind == LIVE_GPU ? "GPU" : live_resource_names[first->kind],
+			units_duration((uint64_t)(first->oom_s[LIVE_EXPECTED] * 1e9)).s);
+}
+
 void runs_text_begin(struct runs_text *text, FILE *out, const struct style *style,
 		     const char *directory, size_t count)
 {
@@ -121,6 +138,7 @@ void runs_text_row(struct runs_text *text, const struct facts *facts)
 	fprintf(out, "\n%*s%s; ", INDENT, "", ending);
 	print_peaks(out, facts_device_peak(facts), facts_host_peak(facts));
 	fputc('\n', out);
+	print_judgement(out, facts);
 	if (!*cause_of(facts))
 		return;
 	fprintf(out, "%*s%s%s%s", INDENT, "", style_on(style, STYLE_BAD), cause_of(facts),
@@ -163,6 +181,16 @@ static struct json_object *cause_object(const struct fact_cause *cause)
 	return object;
 }
 
+/* null: it does not run any more. */
+static void json_add_live(struct json_object *object, const struct judgement *judgement)
+{
+	const struct live_resource *first = live_first_to_end(judgement);
+
+	json_add(object, "too_early",
+		 judgement ? json_object_new_boolean(judgement->is_too_early) : NULL);
+	json_add_double(object, "seconds_to_oom", first ? first->oom_s[LIVE_EXPECTED] : NAN);
+}
+
 static struct json_object *files_of(const struct facts *facts)
 {
 	struct json_object *files = json_object_new_array();
@@ -191,6 +219,7 @@ void runs_json_row(FILE *out, const struct facts *facts, bool first)
 	json_add_number(object, "device_peak_bytes", facts_device_peak(facts));
 	json_add_number(object, "host_peak_bytes", facts_host_peak(facts));
 	json_add(object, "cause", cause_object(facts->cause));
+	json_add_live(object, facts->judgement);
 	json_add(object, "files", files_of(facts));
 	fputs(first ? "\n" : ",\n", out);
 	print_object(out, object);

@@ -6,6 +6,7 @@
 #include "analysis/base/units.h"
 #include "analysis/facts/rate.h"
 #include "analysis/view/focus.h"
+#include "analysis/view/text/live.h"
 #include "analysis/view/text/screen.h"
 
 enum { WORDS = 512, GROWING_MAX = 32, RISE_COLUMNS = 40 };
@@ -443,13 +444,18 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 {
 	const struct facts *facts = text->facts;
 	struct growing growing;
-	char words[WORDS] = "";
+	char words[WORDS] = "", early[WORDS];
 	bool grows = find_growing(text, &growing);
 
-	if (process->host.at_peak) /* it grew up to there, not to the end */
+	live_early(facts->judgement, early, sizeof early);
+	/* it grew up to there, not to the end; or what grows is judged */
+	if (process->host.at_peak || facts->judgement)
 		growing = (struct growing){ 0 };
 	grows &= !process->host.at_peak;
-	if (grows && !facts->incident_count && !count_leaks(facts))
+	if (*early && !count_leaks(facts))
+		text_append(words, sizeof words, "%sIt is %s.",
+			    text_if(!facts->incident_count, "No allocation failed. "), early);
+	else if (grows && !facts->incident_count && !count_leaks(facts))
 		text_append(words, sizeof words, "No allocation failed, no leak is proven.");
 	else if (!facts->incident_count && !count_leaks(facts))
 		text_append(words, sizeof words, "No allocation failed, no leak found.");
@@ -467,6 +473,8 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 	if (facts->incident_count)
 		print_survived(text);
 	print_growing(text, &growing);
+	live_print_rising(text);
+	live_print_forecast(text);
 	print_peaks(text, process);
 }
 
