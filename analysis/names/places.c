@@ -13,7 +13,7 @@
 #include "analysis/symbols/function_name.h"
 #include "analysis/symbols/library_names.h"
 
-/* A wrapper is the innermost frame of at least this many sites, with different callers. */
+/* A wrapper is the innermost frame of at least this many paths, with different callers. */
 enum { WRAPPERS_MAX = 4, WRAPPER_SITES = 3, SITES_LOOKED_AT = 64 };
 
 struct places {
@@ -111,11 +111,28 @@ size_t places_own_frame(const struct places *places, const struct frame *items, 
 	return first;
 }
 
-struct pair { const char *leaf, *caller; };
+/* path: a hash of the frames from the leaf on */
+struct pair { const char *leaf, *caller; uint64_t path; };
+
+static uint64_t path_of(const struct frame *frames, size_t count)
+{
+	uint64_t path = 0;
+	for (size_t i = 0; i < count; i++)
+		path = (path ^ frames[i].addr) * 0x9e3779b97f4a7c15u;
+	return path;
+}
+
+static bool has_path(const struct pair *pairs, size_t count, uint64_t path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (pairs[i].path == path)
+			return true;
+	return false;
+}
 
 /*
- * The innermost frames of the sites, and who called them. Frames' texts live as long as the
- * frames.
+ * The innermost frames of the sites, and who called them, each path once: what a library allocates
+ * below one call are many sites. Frames' texts live as long as the frames.
  */
 static size_t collect_pairs(struct places *places, struct pair *pairs)
 {
@@ -124,16 +141,20 @@ static size_t collect_pairs(struct places *places, struct pair *pairs)
 		const struct frame *items;
 		size_t depth = frames_of(places->frames, &places->facts->leaks[i].stack, &items);
 		size_t first = places_own_frame(places, items, depth);
+		uint64_t path;
 		if (first + 1 >= depth || !items[first].function || !items[first + 1].function)
 			continue;
-		pairs[count].leaf = items[first].function;
-		pairs[count++].caller = items[first + 1].function;
+		path = path_of(items + first, depth - first);
+		if (!has_path(pairs, count, path))
+			pairs[count++] = (struct pair){
+				items[first].function, items[first + 1].function, path,
+			};
 	}
 	return count;
 }
 
 /*
- * The function that most sites begin with, when several functions call it; NULL: none.
+ * The function that most paths begin with, when several functions call it; NULL: none.
  * Owned by the caller.
  */
 static char *find_wrapper(struct places *places)

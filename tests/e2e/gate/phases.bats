@@ -49,10 +49,11 @@ figures() {
 		for (const site of phase.sites.filter((one) => one.kind === "device"))
 			console.log(phase.name, more.length, site.moment, site.bytes, site.function, site.file);
 	'
-	[ "${lines[0]}" = "device kept 0 peak 6291456 hold_device phases_program.c" ]
-	[ "${lines[1]}" = "device kept 0 peak 3145728 hold_device phases_program.c" ]
-	[ "${lines[2]}" = "device kept 0 end 3145728 hold_device phases_program.c" ]
-	[ "${#lines[@]}" = 3 ]
+	diff - <(printf '%s\n' "${lines[@]}") <<-EOF
+		device kept 0 peak 6291456 hold_device phases_program.c
+		device kept 0 peak 3145728 hold_device phases_program.c
+		device kept 0 end 3145728 hold_device phases_program.c
+	EOF
 	expect 0 phases --id="$id" --sites "$BATS_FILE_TMPDIR/full.cuf"
 	holds out "device kept" "9.00 MiB" "+3.00 MiB" "hold_device (phases_program.c:"
 	ascii out
