@@ -44,7 +44,10 @@ core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,in
             cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps \
             malloc/glibc_heap)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
-cmd_src  := $(wildcard analysis/*/*.c analysis/*/*/*.c) \
+# `cuflight serve` listens where libmicrohttpd is there.
+HTTP     ?= $(shell echo '\#include <microhttpd.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo daemon)
+cmd_src  := $(filter-out analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c, \
+            $(wildcard analysis/*/*.c analysis/*/*/*.c)) \
             analysis/cmd/target/asker/nvml_reader.c
 both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
@@ -61,7 +64,7 @@ HTML_CSS ?= $(html)/page.css
 page_src := $(wildcard $(foreach kind,js mjs css json,analysis/view/html/page/*.$(kind) \
             analysis/view/html/page/*/*.$(kind)))
 page_texts   := $(if $(page_modules),$(HTML_JS) $(HTML_CSS),$(wildcard $(HTML_JS) $(HTML_CSS)))
-CMD_LIBS := -ldw -lelf -ljson-c -lsqlite3 -lzstd -lz -liberty -lm
+CMD_LIBS := $(if $(HTTP),-lmicrohttpd) -ldw -lelf -ljson-c -lsqlite3 -lzstd -lz -liberty -lm
 
 # A unit test is in the folder of the room that it tests. Its program has the same path below
 # $(B)/unit.

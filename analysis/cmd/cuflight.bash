@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report what-if list pack clean check baseline diff phases export doctor env install help'
+	commands='run report what-if serve list pack clean check baseline diff phases export doctor env install help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -26,6 +26,8 @@ _cuflight() {
 			--verbose --color=' ;;
 		what-if) options='--set= --host --all --output= --force --format= --json --help --version --quiet
 			--verbose --color=' ;;
+		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every= --no-sites
+			--memory= --warm-up= --processor= --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;
 		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet

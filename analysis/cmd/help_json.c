@@ -5,6 +5,7 @@
 #include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
 #include "analysis/gate/measures.h"
+#include "analysis/view/metrics/metrics.h"
 #include "analysis/view/table_files/database_views.h"
 #include "analysis/view/tables/tables.h"
 
@@ -188,6 +189,24 @@ static void add_tables(struct json_object *top)
 	json_object_object_add(top, "views", views);
 }
 
+/* What `cuflight serve` exposes. */
+static struct json_object *metrics_to_json(void)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; metric_table[i]; i++) {
+		const struct exposed *metric = metric_table[i];
+		struct json_object *object = json_object_new_object();
+		add_text(object, "name", metric->name);
+		add_text(object, "type", metric->type == METRIC_COUNTER ? "counter" : "gauge");
+		add_text(object, "labels", metric->labels);
+		add_text(object, "help", metric->help);
+		add_text(object, "source", metric->source);
+		json_object_array_add(list, object);
+	}
+	return list;
+}
+
 /* Schema cuflight.help/1. The man pages and README.md are made from this document. */
 void help_json(FILE *out, const struct cmd *const *commands)
 {
@@ -208,6 +227,7 @@ void help_json(FILE *out, const struct cmd *const *commands)
 	json_object_object_add(top, "confidence", confidence);
 	json_object_object_add(top, "measures", measures_to_json());
 	add_tables(top);
+	json_object_object_add(top, "metrics", metrics_to_json());
 	fprintf(out, "%s\n",
 		json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
 						    JSON_C_TO_STRING_NOSLASHESCAPE));

@@ -6,6 +6,7 @@
 #include "analysis/view/json/json_parts.h"
 
 #include <string.h>
+#include "analysis/device/uuid.h"
 #include "analysis/view/kinds.h"
 
 /*
@@ -181,23 +182,12 @@ void stream_fragmentation(struct json_stream *stream, const struct facts *facts,
 	json_stream_close(stream);
 }
 
-/*
- * "GPU-" and the groups of nvidia-smi, so that both can be compared as strings. null: all
- * zero, the driver was not asked.
- */
+/* null: the driver was not asked. */
 static struct json_object *json_uuid(const uint8_t uuid[16])
 {
-	static const uint8_t none[16];
-	char text[48] = "GPU-";
-	size_t used = 4;
-	if (!memcmp(uuid, none, sizeof none))
-		return NULL;
-	for (size_t i = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			text[used++] = '-';
-		used += (size_t)snprintf(text + used, sizeof text - used, "%02x", uuid[i]);
-	}
-	return json_object_new_string(text);
+	char text[UUID_TEXT];
+
+	return uuid_text(uuid, text) ? json_object_new_string(text) : NULL;
 }
 
 /*

@@ -2,9 +2,8 @@
 /* Tables about devices at their moment: figures, who holds them, where free ranges are. */
 #include "analysis/view/tables/tables.h"
 
-#include <stdio.h>
-#include <string.h>
 #include "analysis/base/numbers.h"
+#include "analysis/device/uuid.h"
 
 #define DEVICE_COLUMN { "device", COLUMN_INTEGER, "the driver's number" }
 
@@ -34,23 +33,9 @@ static const struct column device_columns[] = {
 	{ "basis", COLUMN_TEXT, "observed, or estimated where events were overwritten" },
 };
 
-/* "GPU-" and the groups of nvidia-smi; NULL: the driver was not asked. */
-static const char *uuid_text(const uint8_t uuid[16], char out[48])
-{
-	static const uint8_t none[16];
-	size_t used = (size_t)sprintf(out, "GPU-");
-
-	if (!memcmp(uuid, none, sizeof none))
-		return NULL;
-	for (size_t i = 0; i < 16; i++)
-		used += (size_t)sprintf(out + used, "%s%02x",
-					i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-	return out;
-}
-
 static void write_device(struct sheet *sheet, const struct fact_device *device)
 {
-	char uuid[48];
+	char uuid[UUID_TEXT];
 
 	sheet_begin(sheet);
 	cell_index(sheet, device->ordinal);

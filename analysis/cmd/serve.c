@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cuflight serve`: what runs, as metrics and pages, while it runs. */
+#include "analysis/cmd/cmd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/serve/http.h"
+#include "analysis/cmd/serve/metrics_file.h"
+#include "analysis/cmd/target/destination.h"
+
+struct serving {
+	struct server server;
+	struct http *http;         /* NULL: only the file */
+	const char *metrics_file;  /* NULL: none */
+	uint64_t every_ns, written_ns;
+	int signals;
+	bool has_failed;           /* the file could not be written: stated once */
+};
+
+/* ---- the loop ---- */
+
+static void write_file(struct serving *serving)
+{
+	uint64_t now_ns = watch_now_ns();
+
+	if (serving->written_ns && now_ns - serving->written_ns < serving->every_ns)
+		return;
+	serving->written_ns = now_ns;
+	server_refresh(&serving->server);
+	if (!metrics_file_write(serving->metrics_file, &serving->server.watch,
+				&serving->server.metrics)) {
+		serving->has_failed = false;
+	} else if (!serving->has_failed) {
+		say_error("cannot write '%s': %s", serving->metrics_file, strerror(errno));
+		serving->has_failed = true;
+	}
+}
+
+/* What has levels only, and why; once. */
+static void say_what_failed(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watch_process *process = watch->processes[i];
+
+		if (!*process->pass_error || process->is_error_said)
+			continue;
+		say_info("%s has levels only: %s", watch_short_path(watch, process->path),
+			 process->pass_error);
+		process->is_error_said = true;
+	}
+}
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* Until SIGTERM or SIGINT. One second at most passes between two looks at the directory. */
+static void serve(struct serving *serving)
+{
+	struct server *server = &serving->server;
+	struct pollfd fds[3];
+
+	for (;;) {
+		int wait_ms = watch_work(&server->watch);
+
+		say_what_failed(&server->watch);
+		if (serving->metrics_file)
+			write_file(serving);
+		if (serving->http)
+			wait_ms = least(wait_ms, http_run(serving->http));
+		fds[0] = (struct pollfd){ serving->signals, POLLIN, 0 };
+		fds[1] = (struct pollfd){ server->watch.worker.socket, POLLIN, 0 };
+		fds[2] = (struct pollfd){ serving->http ? http_fd(serving->http) : -1, POLLIN, 0 };
+		poll(fds, 3, wait_ms);
+		if (fds[0].revents)
+			return;
+		if (watch_now_ns() - server->refreshed_ns > 1000000000)
+			server_refresh(server);
+	}
+}
+
+/* ---- options ---- */
+
+static int take_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* Whoever can reach the port can read names, paths and command lines. */
+static int check_address(const struct opts *opts, struct listen_address *address)
+{
+	const char *typed = opts_text(opts, "listen");
+
+	if (!typed)
+		typed = "127.0.0.1:9741";
+	if (!guard_parse_address(typed, address)) {
+		say_error("invalid value '%s' for --listen: expected ADDRESS:PORT, as "
+			  "127.0.0.1:9741", typed);
+		return -1;
+	}
+	if (address->is_loopback || opts_has(opts, "token-file"))
+		return 0;
+	say_error("--listen=%s can be reached from other machines, and pages have names and "
+		  "command lines: add --token-file=FILE, or listen on 127.0.0.1", typed);
+	return -1;
+}
+
+static int open_directory(struct serving *serving, const struct opts *opts, const char **shown)
+{
+	static struct destination destination;
+	struct watch_options options = {
+		.share = (double)opts_number(opts, "processor", 1) / 100,
+		.memory_bytes = opts_number(opts, "memory", (uint64_t)512 << 20),
+		.warm_up_s = (double)opts_number(opts, "warm-up", 0),
+	};
+
+	*shown = opts->operand_count ? opts->operands[0] : destination.directory;
+	if (opts->operand_count > 1) {
+		say_error("too many arguments: '%s'; serve reads one directory", opts->operands[1]);
+		return -1;
+	}
+	if (!opts->operand_count && destination_set(&destination, NULL)) {
+		say_error("cannot read the current directory: %s", strerror(errno));
+		return -1;
+	}
+	if (!watch_open(&serving->server.watch, *shown, &options))
+		return 0;
+	say_error("cannot read '%s': %s", *shown, strerror(errno));
+	return -1;
+}
+
+static int open_places(struct serving *serving, const struct opts *opts, const char *directory)
+{
+	struct listen_address address;
+
+	if (serving->metrics_file) {
+		say_info("writing the metrics of '%s' to '%s'", directory, serving->metrics_file);
+		if (!opts_has(opts, "listen"))
+			return 0;
+	}
+	if (check_address(opts, &address))
+		return -1;
+	serving->http = http_open(&serving->server, &address);
+	if (!serving->http)
+		return -1;
+	say_info("serving '%s' on http://%s%s%s:%u/metrics", directory,
+		 address.is_ipv6 ? "[" : "", address.text, address.is_ipv6 ? "]" : "",
+		 http_port(serving->http));
+	return 0;
+}
+
+static int run_serve(const struct opts *opts, const struct cmd *const *commands)
+{
+	static struct serving serving;
+	const char *token = opts_text(opts, "token-file"), *directory;
+	struct listen_address address;
+	const char *const *hosts;
+
+	(void)commands;
+	if (check_address(opts, &address) ||
+	    (token && guard_read_token(token, serving.server.token, sizeof serving.server.token)))
+		return CMD_USAGE;
+	hosts = opts_list(opts, "allow-host", &serving.server.host_count);
+	memcpy(serving.server.hosts, hosts, serving.server.host_count * sizeof *hosts);
+	serving.server.metrics.no_sites = opts_has(opts, "no-sites");
+	serving.metrics_file = opts_text(opts, "metrics-file");
+	serving.every_ns = opts_number(opts, "every", 15) * 1000000000;
+	if (open_directory(&serving, opts, &directory))
+		return CMD_USAGE;
+	serving.signals = take_signals();
+	if (open_places(&serving, opts, directory)) {
+		watch_close(&serving.server.watch);
+		return CMD_USAGE;
+	}
+	serve(&serving);
+	if (serving.http)
+		http_close(serving.http);
+	if (serving.metrics_file)
+		unlink(serving.metrics_file);
+	watch_close(&serving.server.watch);
+	close(serving.signals);
+	return CMD_FINE;
+}
+
+static const struct opt options[] = {
+	{ "listen", 0, OPT_TEXT, "ADDRESS:PORT", 0, 0, "127.0.0.1:9741",
+	  "where to listen; an address that other machines reach needs --token-file" },
+	{ "token-file", 0, OPT_TEXT, "FILE", 0, 0, NULL,
+	  "ask for the token in the first line of FILE: Authorization: Bearer TOKEN; /healthz and "
+	  "/-/ready need none" },
+	{ "allow-host", 0, OPT_LIST, "NAME", 0, 0, NULL,
+	  "a name that this machine goes by; addresses and localhost are known, other values of "
+	  "the Host header are refused" },
+	{ "metrics-file", 0, OPT_TEXT, "FILE", 0, 0, NULL,
+	  "write the metrics to FILE for node_exporter's textfile collector instead of listening; "
+	  "it is removed at the end" },
+	{ "every", 0, OPT_COUNT, "SECONDS", 1, 3600, "15", "how often that file is written" },
+	{ "no-sites", 0, OPT_FLAG, NULL, 0, 0, NULL, "leave call sites out of the metrics" },
+	{ "memory", 0, OPT_BYTES, "BYTES", 32 << 20, (uint64_t)1 << 40, "536870912",
+	  "what the process that analyses may use; a recording that needs more has levels only" },
+	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
+	  "before that nothing is called growth; what else takes time is in proportion to it" },
+	{ "processor", 0, OPT_COUNT, "PERCENT", 1, 100, "1",
+	  "share of one processor that analysing may use" },
+};
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
+
+const struct cmd cmd_serve = {
+	.name = "serve",
+	.summary = "serve metrics and pages of processes that run",
+	.usage = "[OPTIONS] [DIRECTORY]",
+	.manual = "cuflight-serve",
+	.about = "Watches a directory of recordings and answers on a port: /metrics for Prometheus."
+		 " It reads files only: the recorded processes notice nothing. A request never "
+		 "analyses: levels are read, and everything else is of the last pass over the "
+		 "recording, which a process of its own makes every ten seconds, or when a hundred "
+		 "times the cost of the last one is over. Without an argument, reads the directory "
+		 "of CUFLIGHT_OUTPUT, else the current one. Ends with SIGTERM or SIGINT.",
+	.examples = "cuflight serve rec/\ton http://127.0.0.1:9741/metrics\n"
+		    "cuflight serve --listen=:9741 --token-file=token rec/\tfor Prometheus "
+		    "elsewhere\n"
+		    "cuflight serve --metrics-file=/var/lib/node_exporter/cuflight.prom rec/\tfor "
+		    "node_exporter\n",
+	.groups = { &option_group, &opts_common },
+	.usage_exit = CMD_USAGE,
+	.run = run_serve,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may ask, and what for. */
+#include "analysis/cmd/serve/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "analysis/cmd/serve/guard.h"
+#include "analysis/base/xalloc.h"
+
+enum { FRESH_NS = 100000000 };
+
+static const char plain[] = "text/plain; charset=utf-8";
+
+void server_refresh(struct server *server)
+{
+	uint64_t now_ns = watch_now_ns();
+
+	if (now_ns - server->refreshed_ns < FRESH_NS)
+		return;
+	watch_refresh(&server->watch);
+	server->refreshed_ns = now_ns;
+}
+
+/* ---- answers ---- */
+
+void answer_text(struct answer *answer, unsigned status, const char *text)
+{
+	answer->status = status;
+	answer->type = plain;
+	answer->body = xalloc_string(text);
+	answer->bytes = strlen(text);
+}
+
+void answer_fini(struct answer *answer)
+{
+	free(answer->body);
+	for (size_t i = 0; i < SERVE_WORDS; i++)
+		free(answer->words[i]);
+	*answer = (struct answer){ 0 };
+}
+
+/* ---- routes ---- */
+
+typedef void route_function(struct server *server, const struct request *request,
+			    struct answer *answer);
+
+/* Prometheus asks for both and prefers OpenMetrics; a browser asks for neither. */
+static bool wants_openmetrics(const struct request *request)
+{
+	return request->accept && strstr(request->accept, "application/openmetrics-text");
+}
+
+static void answer_metrics(struct server *server, const struct request *request,
+			   struct answer *answer)
+{
+	bool is_openmetrics = wants_openmetrics(request);
+	FILE *out = open_memstream(&answer->body, &answer->bytes);
+
+	if (!out) {
+		answer_text(answer, 500, "out of memory\n");
+		return;
+	}
+	server_refresh(server);
+	metrics_write(out, &server->watch, &server->metrics, is_openmetrics);
+	fclose(out);
+	answer->status = 200;
+	answer->type = is_openmetrics ?
+			       "application/openmetrics-text; version=1.0.0; charset=utf-8" :
+			       "text/plain; version=0.0.4; charset=utf-8";
+}
+
+static void answer_health(struct server *server, const struct request *request,
+			  struct answer *answer)
+{
+	(void)server, (void)request;
+	answer_text(answer, 200, "ok\n");
+}
+
+static const struct route {
+	const char *path;
+	bool is_public; /* without the token */
+	route_function *answer;
+} routes[] = {
+	{ "/metrics", false, answer_metrics },
+	{ "/healthz", true, answer_health },
+	{ "/-/ready", true, answer_health },
+};
+
+static const struct route *route_of(const char *path)
+{
+	for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+		if (!strcmp(routes[i].path, path))
+			return &routes[i];
+	return NULL;
+}
+
+void server_answer(struct server *server, const struct request *request, struct answer *answer)
+{
+	const struct route *route = route_of(request->path);
+
+	*answer = (struct answer){ 0 };
+	if (!guard_knows_host(request->host, server->hosts, server->host_count))
+		answer_text(answer, 403, "this Host is none of mine; see --allow-host\n");
+	else if (strcmp(request->method, "GET") && strcmp(request->method, "HEAD"))
+		answer_text(answer, 405, "only GET\n");
+	else if ((!route || !route->is_public) &&
+		 !guard_accepts(server->token, request->authorization))
+		answer_text(answer, 401, "a token is needed: Authorization: Bearer TOKEN\n");
+	else if (!route)
+		answer_text(answer, 404, "there is no such page\n");
+	else
+		route->answer(server, request, answer);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One sample a line. */
+#include "analysis/view/metrics/exposition.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include "analysis/device/uuid.h"
+
+void exposition_begin(struct exposition *out, const struct exposed *metric)
+{
+	out->metric = metric;
+	out->is_begun = false;
+}
+
+static bool ends_in(const char *text, size_t bytes, const char *ending)
+{
+	size_t length = strlen(ending);
+
+	return bytes > length && !memcmp(text + bytes - length, ending, length);
+}
+
+/* OpenMetrics names a counter without the ending of its samples, and wants the unit apart. */
+static void put_head(struct exposition *out)
+{
+	static const char *const units[] = { "bytes", "seconds" };
+	static const char *const types[] = { [METRIC_GAUGE] = "gauge",
+					     [METRIC_COUNTER] = "counter" };
+	const struct exposed *metric = out->metric;
+	size_t bytes = strlen(metric->name);
+
+	if (out->is_openmetrics && metric->type == METRIC_COUNTER)
+		bytes -= strlen("_total");
+	fprintf(out->out, "# HELP %.*s %s\n# TYPE %.*s %s\n", (int)bytes, metric->name,
+		metric->help, (int)bytes, metric->name, types[metric->type]);
+	for (size_t i = 0; out->is_openmetrics && i < sizeof units / sizeof *units; i++)
+		if (ends_in(metric->name, bytes, units[i]))
+			fprintf(out->out, "# UNIT %.*s %s\n", (int)bytes, metric->name, units[i]);
+	out->is_begun = true;
+}
+
+static void put_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n') {
+			fputs("\\n", out);
+			continue;
+		}
+		if (*text == '\\' || *text == '"')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+static void put_labels(struct exposition *out, va_list values)
+{
+	const char *name = out->metric->labels, *value;
+	char between = '{';
+
+	while (*name) {
+		size_t bytes = strcspn(name, ",");
+
+		value = va_arg(values, const char *);
+		if (value) {
+			fprintf(out->out, "%c%.*s=\"", between, (int)bytes, name);
+			put_text(out->out, value);
+			fputc('"', out->out);
+			between = ',';
+		}
+		name += bytes + (name[bytes] == ',');
+	}
+	if (between == ',')
+		fputc('}', out->out);
+}
+
+static void put_name(struct exposition *out, va_list values)
+{
+	if (!out->is_begun)
+		put_head(out);
+	fputs(out->metric->name, out->out);
+	put_labels(out, values);
+}
+
+void put_bytes(struct exposition *out, uint64_t value, ...)
+{
+	va_list values;
+
+	if (value == CUF_UNKNOWN)
+		return;
+	va_start(values, value);
+	put_name(out, values);
+	va_end(values);
+	fprintf(out->out, " %" PRIu64 "\n", value);
+}
+
+void put_number(struct exposition *out, double value, ...)
+{
+	va_list values;
+
+	if (isnan(value))
+		return;
+	va_start(values, value);
+	put_name(out, values);
+	va_end(values);
+	if (isinf(value))
+		fputs(value > 0 ? " +Inf\n" : " -Inf\n", out->out);
+	else
+		fprintf(out->out, " %.15g\n", value);
+}
+
+const struct watch_process *next_process(const struct exposition *out, size_t *at)
+{
+	while (*at < out->watch->count) {
+		const struct watch_process *process = out->watch->processes[(*at)++];
+		if (!process->is_succeeded)
+			return process;
+	}
+	return NULL;
+}
+
+struct gpu_label gpu_label(unsigned ordinal, const uint8_t uuid[16])
+{
+	struct gpu_label label = { "", "" };
+
+	snprintf(label.gpu, sizeof label.gpu, "%u", ordinal % CUF_DEVICES_MAX);
+	if (!uuid_text(uuid, label.uuid))
+		*label.uuid = 0;
+	return label;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes samples of the metric whose turn it is. Contract: as metrics.h. The values of the labels
+ * follow in the order of metric.labels, one for each; NULL leaves the label out.
+ */
+#ifndef VIEW_METRICS_EXPOSITION_H
+#define VIEW_METRICS_EXPOSITION_H
+
+#include "analysis/view/metrics/metrics.h"
+#include "analysis/watch/devices.h"
+
+struct exposition {
+	FILE *out;
+	const struct watch *watch;
+	const struct metrics_options *options;
+	const struct exposed *metric;
+	bool is_openmetrics, is_begun;
+	struct watch_device devices[WATCH_DEVICES];
+	size_t device_count;
+};
+
+void exposition_begin(struct exposition *out, const struct exposed *metric);
+/* CUF_UNKNOWN: no sample. */
+void put_bytes(struct exposition *out, uint64_t value, ...);
+/* NAN: no sample. */
+void put_number(struct exposition *out, double value, ...);
+
+/* The next process that is shown, from *at on; NULL: no more. */
+const struct watch_process *next_process(const struct exposition *out, size_t *at);
+
+/* "0", and its UUID or "". */
+struct gpu_label { char gpu[8], uuid[48]; };
+struct gpu_label gpu_label(unsigned ordinal, const uint8_t uuid[16]);
+
+
+#endif

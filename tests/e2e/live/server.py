@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small server on the simulated device. Each line of its standard input is an order; when it is
+done, the file truth.PID has what the server holds. Orders: NAME MIB (weights, kv, keep: allocates
+there), drop MIB (frees a block of keep), fail (a request that cannot fit, which it handles), name
+TEXT (of the main thread, as JSON), churn N (allocates and frees)."""
+import ctypes
+import json
+import os
+import sys
+
+cu = ctypes.CDLL('libcuda.so.1')
+held = {'weights': [], 'kv': [], 'keep': []}
+
+
+def allocate(mib):
+	block = ctypes.c_uint64()
+	if cu.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(mib << 20)):
+		return None
+	return block.value
+
+
+def load_weights(mib):
+	held['weights'].append((allocate(mib), mib))
+
+
+def append_kv_cache(mib):
+	held['kv'].append((allocate(mib), mib))
+
+
+def keep(mib):
+	held['keep'].append((allocate(mib), mib))
+
+
+def drop(mib):
+	for block in held['keep']:
+		if block[1] == mib:
+			held['keep'].remove(block)
+			cu.cuMemFree_v2(ctypes.c_uint64(block[0]))
+			return
+
+
+def churn(times):
+	for _ in range(times):
+		cu.cuMemFree_v2(ctypes.c_uint64(allocate(1)))
+
+
+def fail():
+	assert allocate(1 << 20) is None
+	churn(64)  # it goes on
+
+
+def rename(text):
+	ctypes.CDLL(None).prctl(15, json.loads(text).encode(), 0, 0, 0)
+
+
+def obey(order, argument):
+	orders = {'weights': load_weights, 'kv': append_kv_cache, 'keep': keep, 'drop': drop,
+		  'churn': churn}
+	if order in orders:
+		orders[order](int(argument))
+	elif order == 'fail':
+		fail()
+	elif order == 'name':
+		rename(argument)
+
+
+def tell(number):
+	free, total = ctypes.c_size_t(), ctypes.c_size_t()
+	cu.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+	truth = {key: sum(mib for _, mib in blocks) << 20 for key, blocks in held.items()}
+	truth.update(orders=number, free=free.value, total=total.value)
+	name = f'truth.{os.getpid()}'
+	with open(name + '.new', 'w') as file:
+		json.dump(truth, file)
+	os.rename(name + '.new', name)
+
+
+def main():
+	context = ctypes.c_void_p()
+	assert not cu.cuInit(0)
+	assert not cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+	assert not cu.cuCtxSetCurrent(context)
+	tell(0)
+	for number, line in enumerate(sys.stdin, 1):
+		order, _, argument = line.strip().partition(' ')
+		obey(order, argument)
+		tell(number)
+
+
+main()
