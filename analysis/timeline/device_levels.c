@@ -25,8 +25,12 @@ struct walking {
 	const struct device_levels_visitor *visitor;
 	struct cursor *cursors;
 	struct lane_heap heap; /* newest first */
+	size_t steps;
 	bool is_sampled;
 };
+
+/* Of all processes together: as many events as one process may hold the pages of. */
+enum { DROP_EVERY = 1 << 18 };
 
 static uint64_t realtime(const struct cursor *cursor, uint64_t monotonic_ns)
 {
@@ -160,6 +164,16 @@ static bool advance(struct cursor *cursor, uint64_t *time_ns)
 	return false;
 }
 
+/* All rings are open at once, and none is long enough to be dropped by its own walk. */
+static void drop_pages(const struct walking *walking)
+{
+	for (size_t i = 0; i < walking->facts->process_count; i++)
+		if (walking->cursors[i].recorded) {
+			reader_drop(walking->cursors[i].recorded->reader, CUF_SEC_RING);
+			reader_drop(walking->cursors[i].recorded->reader, CUF_SEC_FRAMEWORK_RING);
+		}
+}
+
 /* One step of the process that comes next. */
 static void step(struct walking *walking)
 {
@@ -176,6 +190,8 @@ static void step(struct walking *walking)
 	case AT_EVENTS: undo(walking, lane, time_ns); break;
 	default: take_sample(walking, lane, time_ns); break;
 	}
+	if (++walking->steps % DROP_EVERY == 0)
+		drop_pages(walking);
 	more = advance(cursor, &next_ns);
 	lane_heap_settle(&walking->heap, ~least_of(next_ns, time_ns), !more);
 }

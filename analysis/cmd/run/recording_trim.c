@@ -19,9 +19,10 @@
 enum { PAGE = 4096, CHUNK_PAGES = 64, CHUNK = CHUNK_PAGES * PAGE };
 
 struct copy {
-	int from, to;
+	int from, to;             /* to: -1 while it is only measured */
 	struct cuf_header header; /* of the new file */
 	uint64_t end;             /* where its next section begins */
+	uint64_t written, most;   /* bytes; with more than `most` it is not worth a copy */
 	bool only_try;
 	uint8_t chunk[CHUNK], packed[CHUNK];
 };
@@ -92,14 +93,23 @@ static ssize_t read_chunk(struct copy *copy, uint64_t *at, uint64_t end)
 
 /* ---- copying ---- */
 
+static bool put(struct copy *copy, const void *bytes, size_t count, uint64_t at)
+{
+	copy->written += count;
+	if (copy->written > copy->most) {
+		errno = EFBIG;
+		return false;
+	}
+	return copy->to < 0 || pwrite(copy->to, bytes, count, (off_t)at) == (ssize_t)count;
+}
+
 /* Pages of zeros become holes of the new file. */
 static bool write_pages(struct copy *copy, const uint8_t *bytes, size_t count, uint64_t at)
 {
 	for (size_t page = 0; page < count; page += PAGE) {
 		size_t part = least_of(count - page, PAGE);
 
-		if (!is_zero(bytes + page, part) &&
-		    pwrite(copy->to, bytes + page, part, (off_t)(at + page)) != (ssize_t)part)
+		if (!is_zero(bytes + page, part) && !put(copy, bytes + page, part, at + page))
 			return false;
 	}
 	return true;
@@ -130,8 +140,7 @@ static bool copy_in_place(struct copy *copy, const struct cuf_section *section, 
 /* Records on their way to the new file: packed bytes of them, behind *used that are written. */
 static bool flush_packed(struct copy *copy, size_t *packed, uint64_t *used)
 {
-	if (pwrite(copy->to, copy->packed, *packed, (off_t)(copy->end + *used)) !=
-	    (ssize_t)*packed)
+	if (!put(copy, copy->packed, *packed, copy->end + *used))
 		return false;
 	*used += *packed;
 	*packed = 0;
@@ -233,8 +242,21 @@ static bool copy_recording(struct copy *copy)
 	if (!header->reserved_bytes)
 		header->reserved_bytes = header->file_bytes;
 	header->file_bytes = copy->end;
-	return !ftruncate(copy->to, (off_t)copy->end) &&
-	       pwrite(copy->to, header, sizeof *header, 0) == (ssize_t)sizeof *header;
+	return (copy->to < 0 || !ftruncate(copy->to, (off_t)copy->end)) &&
+	       put(copy, header, sizeof *header, 0);
+}
+
+/* Whether a copy would be small enough, without writing one: each report of a directory asks. */
+static bool is_worth_it(struct copy *copy)
+{
+	const struct cuf_header header = copy->header;
+	bool is_small;
+
+	copy->to = -1;
+	is_small = copy_recording(copy);
+	copy->header = header;
+	copy->written = 0;
+	return is_small;
 }
 
 /* ---- the file ---- */
@@ -295,9 +317,11 @@ static int trim(struct copy *copy, const char *path, uint64_t *saved)
 	if (file_writers(copy->from) != FILE_HAS_NO_WRITER)
 		return RECORDING_IN_USE;
 	/* one that was trimmed has no more to give */
-	if (copy->header.reserved_bytes ||
-	    least_used(&copy->header) > (uint64_t)before.st_blocks * 512 / 2)
+	copy->most = (uint64_t)before.st_blocks * 512 / 2;
+	if (copy->header.reserved_bytes || least_used(&copy->header) > copy->most)
 		return RECORDING_KEPT;
+	if (!is_worth_it(copy))
+		return errno == EFBIG ? RECORDING_KEPT : -1;
 	if (snprintf(fresh, sizeof fresh, "%s.trim-XXXXXX", path) >= (int)sizeof fresh) {
 		errno = ENAMETOOLONG;
 		return -1;

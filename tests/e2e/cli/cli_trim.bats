@@ -177,3 +177,10 @@ open(\"ready\", \"w\").close(); time.sleep(60)" & until test -s pid; do sleep 0.
 	[ "$(id -u)" != 0 ] || umount rec
 	chmod u+w rec
 }
+
+@test "a report of a directory writes no copy of a recording that is full" {
+	mkdir full
+	"$build/bench/reader_throughput" 8 full/one.cuf 0 77
+	(ulimit -f 64 && "$build/cuflight" report full >out)
+	[ -s out ]
+}
