@@ -447,6 +447,9 @@ void run_rest(const struct run *run, struct run_process *process)
 	if (liveset_bytes(&process->live) <= LIVE_BYTES_MAX / run->count ||
 	    run->count == 1)
 		return;
+	/* sums of this moment are asked for again: those of page-locked memory, for one */
+	if (process->live_valid)
+		run_sums(process, process->live_seq);
 	liveset_fini(&process->live);
 	process->live_valid = false;
 }

@@ -12,10 +12,10 @@ static void load(struct back_walk *walk, unsigned ring)
 		walk->next[ring] = events_get(walk->rings[ring], --walk->left[ring]);
 }
 
-void back_walk_begin(struct back_walk *walk, const struct events *events)
+void back_walk_begin(struct back_walk *walk, const struct events *events, bool is_of_driver)
 {
 	*walk = (struct back_walk){ .rings = { events, events->framework } };
-	for (unsigned ring = 0; ring < 2; ring++) {
+	for (unsigned ring = 0; ring < (is_of_driver ? 1u : 2u); ring++) {
 		walk->left[ring] = walk->rings[ring]->count;
 		load(walk, ring);
 	}

@@ -18,7 +18,8 @@ struct back_walk {
 	bool have[2];
 };
 
-void back_walk_begin(struct back_walk *walk, const struct events *events);
+/* is_of_driver: without the events of frameworks. */
+void back_walk_begin(struct back_walk *walk, const struct events *events, bool is_of_driver);
 /* Allocations, frees and captures. False: the oldest was returned. */
 bool back_walk_next(struct back_walk *walk, struct cuf_event *event);
 

@@ -205,7 +205,8 @@ static void begin(struct walking *walking, const struct run *run, uint32_t lane)
 	cursor->recorded = &run->processes[lane];
 	cursor->process = &facts->processes[lane];
 	cursor->first_ns = walk_first_ns(cursor->recorded->events);
-	back_walk_begin(&cursor->walk, cursor->recorded->events);
+	back_walk_begin(&cursor->walk, cursor->recorded->events,
+			walking->visitor->is_of_driver);
 	read_ledger(walking, lane);
 	if (!is_known(end_ns))
 		end_ns = facts->processes[0].start_ns + facts_duration_ns(facts);

@@ -25,6 +25,7 @@ struct device_levels_visitor {
 	void (*change)(void *state, const struct device_change *change);
 	/* a block that is live at the end of a process, and one that was freed; NULL: none */
 	void (*block)(void *state, uint32_t process, unsigned kind, uint64_t bytes, bool is_live);
+	bool is_of_driver;         /* blocks of frameworks are passed over, which are most */
 	void *state;
 };
 

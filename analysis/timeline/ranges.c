@@ -96,7 +96,9 @@ void timeline_ranges(struct timeline_work *works, struct timeline *timeline,
 		ranges.tracks[i] = (struct track){ range, 0, TIMELINE_STRETCHES - 1 };
 	}
 	device_levels_walk(facts, run, NULL,
-			   &(struct device_levels_visitor){ take_change, take_block, &ranges });
+			   &(struct device_levels_visitor){ .change = take_change,
+							    .block = take_block,
+							    .state = &ranges });
 	for (size_t i = 0; i < count; i++)
 		change(timeline, &ranges.tracks[i], timeline->begin_ns, 0);
 	free(ranges.tracks);

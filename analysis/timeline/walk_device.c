@@ -162,7 +162,7 @@ void timeline_walk_device(struct timeline_work *work)
 		if (process->first_ns[layer])
 			process->first_ns[layer] = work_realtime(work, process->first_ns[layer]);
 	read_ledger(work);
-	back_walk_begin(&walk, events);
+	back_walk_begin(&walk, events, false);
 	while (back_walk_next(&walk, &event)) {
 		pass_moments(work, &passing, event.seq, work_realtime(work, event.time_ns));
 		if (event.op == CUF_OP_CAPTURE)

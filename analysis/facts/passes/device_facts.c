@@ -101,7 +101,7 @@ static void take_change(void *state, const struct device_change *change)
 	struct fact_device *device = &finding->build->facts->devices[change->device];
 	int64_t *level = &finding->levels[change->device];
 
-	if (change->is_framework || !is_shared(finding->build, change->device))
+	if (!is_shared(finding->build, change->device))
 		return;
 	if (*level > 0 && (uint64_t)*level >= device->peak_bytes) {
 		device->peak_bytes = (uint64_t)*level;
@@ -130,6 +130,7 @@ static void find_common(struct build *build)
 	if (any)
 		device_levels_walk(build->facts, build->run, whose,
 				   &(struct device_levels_visitor){ .change = take_change,
+								    .is_of_driver = true,
 								    .state = &finding });
 	free(whose);
 	free(finding.levels);
