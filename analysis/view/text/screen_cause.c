@@ -10,7 +10,7 @@
 #include "analysis/view/focus.h"
 #include "analysis/view/text/screen.h"
 
-enum { WORDS = 1024 };
+enum { WORDS = 1024, SMALL_BYTES = 64 << 10 /* by default a larger block is always recorded */ };
 
 #define MEDIUM 0.5 /* below this, two causes are named */
 #define NS_PER_S 1e9
@@ -141,8 +141,9 @@ static void leak_words(const struct text *text, const struct leak *leak, char *w
 	place_text(&leak->place, words, bytes);
 	text_append(words, bytes, " ");
 	if (leak->sampled)
-		text_append(words, bytes, "holds %s in small blocks, and ever more of them",
-		       units_bytes_rough(leak->bytes).s);
+		text_append(words, bytes, "holds %s%s and keeps growing",
+			    units_bytes_rough(leak->bytes).s,
+			    leak->bytes / SMALL_BYTES < leak->count ? " in small blocks" : "");
 	else
 		append_blocks(leak, words, bytes);
 	append_rate(text, leak, words, bytes);

@@ -422,6 +422,31 @@ static void test_full__every_section_keeps_the_width(void **state)
 	}
 }
 
+static void test_leak_of_a_sample__says_small_only_of_small_blocks(void **state)
+{
+	static const struct { uint64_t count; const char *words, *not; } rows[] = {
+		{ 300, "holds ~250 MiB and keeps growing", "small" },
+		{ 60000, "holds ~250 MiB in small blocks and keeps growing", NULL },
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct world w;
+		fill_world(&w);
+		struct fact_cause cause = { .id = "S8h", .name_id = "host-leak", .name = "host memory leak", .summary = "",
+			.confidence = 0.9, .discriminator = "", .marks = MARKS_HOST_LEAKS };
+		w.sites[0].class = CLASS_LEAK;
+		w.sites[0].kind = CUF_KIND_HOST;
+		w.sites[0].basis = BASIS_ESTIMATED;
+		w.sites[0].bytes = 250ull << 20;
+		w.sites[0].count = rows[i].count;
+		w.facts.cause = &cause;
+		w.facts.leak_count = 1;
+		char *text = as_text(&w.facts, 200);
+		contains(text, rows[i].words);
+		assert_true(!rows[i].not || !strstr(text, rows[i].not));
+		free(text);
+	}
+}
+
 static void test_cause__one_line_for_run(void **state)
 {
 	struct world w;
@@ -542,6 +567,7 @@ int main(void)
 		cmocka_unit_test(test_screen__first_words_tell_how_it_ended),
 		cmocka_unit_test(test_holders__rows_sum_to_the_title),
 		cmocka_unit_test(test_full__every_section_keeps_the_width),
+		cmocka_unit_test(test_leak_of_a_sample__says_small_only_of_small_blocks),
 		cmocka_unit_test(test_cause__one_line_for_run),
 		cmocka_unit_test(test_json__values_and_nulls),
 		cmocka_unit_test(test_json__fits_if_packed_has_three_values),
