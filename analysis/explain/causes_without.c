@@ -11,20 +11,10 @@
 #define SECONDS_MOST 3e9
 
 static const char *const removal_words[REMOVAL_MAX] = {
-	[REMOVED_NOTHING] = "",
-	[REMOVED_LEAK] = "the leak",
-	[REMOVED_CACHE] = "the growth of the KV cache",
-	[REMOVED_CONCURRENCY] = "more requests at once than before",
-	[REMOVED_LOAD] = "what is still being loaded",
-	[REMOVED_KV] = "the reserved KV cache",
-	[REMOVED_WORK] = "a step larger than earlier ones",
-	[REMOVED_GAPS] = "the gaps",
-	[REMOVED_STRANDED] = "the free memory of other pools",
-	[REMOVED_LADDER] = "the smaller blocks of the series",
-	[REMOVED_TENANT] = "the other processes",
-	[REMOVED_SLOTS] = "more than one sequence",
-	[REMOVED_CAP] = "the limit below the device's size",
-	[REMOVED_LIBRARIES] = "what libraries allocated",
+	"",
+#define ROW(name, words) words,
+	REMOVALS(ROW)
+#undef ROW
 };
 
 /* How far it gets: endless before requests, bytes decide the rest. */

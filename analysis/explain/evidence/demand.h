@@ -38,21 +38,27 @@ struct demand {
  * Contract: plain data; removals.c fills it. Bytes CUF_UNKNOWN: the thing is not there, or its size
  * is unknown.
  */
+/* Each with the words that follow "without". */
+#define REMOVALS(row) \
+	row(LADDER, "the smaller blocks of the series") \
+	row(LEAK, "the leak") \
+	row(TENANT, "the other processes") \
+	row(LIBRARIES, "what libraries allocated") \
+	row(STRANDED, "the free memory of other pools") \
+	row(GAPS, "the gaps") \
+	row(CAP, "the limit below the device's size") \
+	row(CONCURRENCY, "more requests at once than before") \
+	row(CACHE, "the growth of the KV cache") \
+	row(SLOTS, "more than one sequence") \
+	row(KV, "the reserved KV cache") \
+	row(WORK, "a step larger than earlier ones") \
+	row(LOAD, "what is still being loaded")
+
 enum removed {
-	REMOVED_NOTHING,     /* of causes that are no amount of memory */
-	REMOVED_LADDER,      /* smaller blocks of a growing series */
-	REMOVED_LEAK,
-	REMOVED_TENANT,
-	REMOVED_LIBRARIES,
-	REMOVED_STRANDED,    /* free memory of another pool, stream or allocator */
-	REMOVED_GAPS,        /* free memory in pieces */
-	REMOVED_CAP,
-	REMOVED_CONCURRENCY, /* more requests at once than before */
-	REMOVED_CACHE,       /* the growth of a cache within a request */
-	REMOVED_SLOTS,       /* all but one of the sequences that were configured */
-	REMOVED_KV,          /* a KV cache that is reserved in advance */
-	REMOVED_WORK,        /* what a step needs beyond earlier ones */
-	REMOVED_LOAD,        /* what is loaded, or reserved in advance */
+	REMOVED_NOTHING, /* of causes that are no amount of memory */
+#define ROW(name, words) REMOVED_##name,
+	REMOVALS(ROW)
+#undef ROW
 	REMOVAL_MAX
 };
 
