@@ -54,8 +54,8 @@ const struct cause_rule *help_cause_at(size_t index);
 const char *help_cause_about(const char *id);
 
 /*
- * The advice on a cause, one row for each kind, in words without figures: "<limit>" stands for a
- * figure of the report. False at the end.
+ * The advice on a cause, one row for each kind, with the figures of an example. False at the
+ * end.
  */
 struct help_advice {
 	const char *framework; /* "": any program */

@@ -2,6 +2,7 @@
 /* Prose, lists and rules of causes. Each cause may have several rules; the first one names it. */
 #include <string.h>
 #include <strings.h>
+#include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/suggest.h"
 #include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
@@ -152,29 +153,46 @@ bool help_causes_mentioning(const char *word, char *out, size_t bytes)
 
 /* ---- advice ---- */
 
-/* A sentence of the tables for no recording in particular: each figure in it is N. A name, as in
- * "{@slots}", is that of a setting or of a process. */
-static void fill_placeholders(const char *words, char *out, size_t bytes)
+/* A program that never ran: sentences of the tables name its figures. */
+static const struct evidence *example(void)
 {
-	size_t used = 0;
+	static struct evidence evidence;
+	static const struct { enum metric metric; uint64_t value; } rows[] = {
+		{ METRIC_step, 3 << 19 },	  { METRIC_last, 3ull << 29 },
+		{ METRIC_steps_fit, 1000 },	  { METRIC_left_least, 240 },
+		{ METRIC_left_most, 420 },	  { METRIC_fraction_fits, 80 },
+		{ METRIC_slots_fit, 4 },	  { METRIC_together_fit, 4 },
+		{ METRIC_context, 32768 },	  { METRIC_context_fits, 8192 },
+		{ METRIC_heap_fits, 1024 },	  { METRIC_host_fewer, 5 },
+		{ METRIC_each_request, 16 << 20 }, { METRIC_host_each_request, 16 << 20 },
+		{ METRIC_shortfall, 512 << 20 },  { METRIC_kv_fits, 1 << 30 },
+	};
+	static const uint64_t usual[] = {
+		[UNIT_BYTES] = 2ull << 30, [UNIT_COUNT] = 8,	[UNIT_PERCENT] = 50,
+		[UNIT_SECONDS] = 300,	   [UNIT_SETTING] = 8,	[UNIT_FRACTION] = 90,
+		[UNIT_BYTES_PER_SECOND] = 1 << 20,
+	};
 
-	*out = 0;
-	while (*words && used + 1 < bytes) {
-		size_t plain = strcspn(words, "{");
-		const char *name = words + plain + 1, *filled = "";
-
-		if (words[plain] && *name != '@')
-			filled = "N";
-		else if (words[plain] && !strncmp(name, "@process_", 9))
-			filled = "ulimit -v or -d, or LimitAS= or LimitDATA= of its service";
-		else if (words[plain])
-			filled = !strncmp(name, "@sibling", 8) || !strncmp(name, "@neighbour", 10) ?
-					 "another process" : "the setting";
-		used += (size_t)snprintf(out + used, bytes - used, "%.*s%s", (int)plain, words,
-					 filled);
-		words += plain + strcspn(words + plain, "}");
-		words += *words == '}';
+	for (enum metric m = 0; m < METRIC_MAX; m++) {
+		evidence.metrics[m] = usual[metric_rows[m].unit];
+		evidence.options[m] = "the setting";
 	}
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		evidence.metrics[rows[i].metric] = rows[i].value;
+	evidence.options[METRIC_sibling] = "another process";
+	evidence.options[METRIC_neighbour] = "another process";
+	evidence.options[METRIC_process_limit] = evidence.options[METRIC_process_asked] =
+		evidence.options[METRIC_process_held] =
+			"ulimit -v or -d, or LimitAS= or LimitDATA= of its service";
+	return &evidence;
+}
+
+static void with_example(const char *words, char *out, size_t bytes)
+{
+	struct arena *arena = arena_new();
+
+	snprintf(out, bytes, "%s", evidence_words(example(), arena, words));
+	arena_free(arena);
 }
 
 /* A row names one cause, or with a star the beginning of several: "S3*". */
@@ -222,7 +240,7 @@ bool help_cause_advice(const char *id, size_t index, struct help_advice *out)
 		if (!is_about(&row, id) || has_plainer_row(id, &row, i) || index-- > 0)
 			continue;
 		out->framework = row.framework;
-		fill_placeholders(row.words, out->words, sizeof out->words);
+		with_example(row.words, out->words, sizeof out->words);
 		return true;
 	}
 	return false;
@@ -265,7 +283,7 @@ static void print_advice(FILE *out, const char *id)
 	struct help_advice advice;
 
 	if (help_cause_advice(id, 0, &advice))
-		fputs("\nHow to fix it\n", out);
+		fputs("\nHow to fix it (figures are examples; a report has yours)\n", out);
 	for (size_t i = 0; help_cause_advice(id, i, &advice); i++)
 		if (!*advice.framework)
 			print_row(out, &advice);
@@ -329,7 +347,7 @@ static void describe_test(const struct cause_test *test, char *out, size_t bytes
 	const struct signal_row *row = &signal_rows[test->signal];
 	char words[512];
 
-	fill_placeholders(test->below ? row->words_not : row->words, words, sizeof words);
+	with_example(test->below ? row->words_not : row->words, words, sizeof words);
 	if (test->threshold < 1e-6)
 		snprintf(out, bytes, "%s (%s above 0)", words, row->name);
 	else if (test->below)

@@ -106,6 +106,7 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 		expect 0 help "$cause"
 		lacks out '<[a-z]'
 		lacks out '[{}]'
+		lacks out '[^=]\bN\b' # not as in maxsize=N
 	done
 }
 
