@@ -57,3 +57,16 @@ bundle() {
 	[ -s tar/share/doc/cuflight/THIRD_PARTY ]
 	dpkg-deb -f a/dist/*.deb Depends | grep -qx 'libc6 (>= 2.17)'
 }
+
+@test "dpkg installs the .deb, and removes all of it" {
+	command -v dpkg-deb >/dev/null || skip "no dpkg-deb"
+	bundle "$home/a"
+	mkdir -p r/var/lib/dpkg/{updates,info}
+	touch r/var/lib/dpkg/status
+	dpkg_there() { dpkg --root="$home/r" --log=/dev/null --force-not-root --force-depends --force-script-chrootless "$@" >log 2>&1 || { cat log >&2; false; }; }
+	dpkg_there -i a/dist/*.deb
+	r/usr/bin/cuflight run -q --size=4MiB -o deb.cuf -- true
+	expect 0 report deb.cuf
+	dpkg_there --purge cuflight
+	[ -z "$(find r -name '*cuflight*')" ]
+}
