@@ -7,6 +7,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_report,
 	&cmd_what_if,
 	&cmd_serve,
+	&cmd_rules,
 	&cmd_list,
 	&cmd_pack,
 	&cmd_clean,

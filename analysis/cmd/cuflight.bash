@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report what-if serve list pack clean check baseline diff phases export doctor env install help'
+	commands='run report what-if serve rules list pack clean check baseline diff phases export doctor env install help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -28,6 +28,7 @@ _cuflight() {
 			--verbose --color=' ;;
 		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every= --no-sites
 			--memory= --warm-up= --processor= --help --version --quiet --verbose --color=' ;;
+		rules) options='--to= --output= --force --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;
 		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet
@@ -66,6 +67,7 @@ _cuflight() {
 		--python-objects) choices='off auto start' ;;
 		--color) choices='auto always never' ;;
 		--format) choices='text json' ;;
+		--to) choices='prometheus prometheus-tests alertmanager grafana' ;;
 	esac
 	if [[ -n $choices ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")

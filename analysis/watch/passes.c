@@ -92,7 +92,7 @@ static void finish(struct watch *watch, struct pass *pass)
 
 		if (process->path != watch->asked)
 			continue;
-		process->due_ns = now_ns + WATCH_PASS_S * 1000000000ull;
+		process->due_ns = now_ns + watch->pass_ns;
 		watch->asked = NULL;
 		take_pass(process, pass, watch->asked_last);
 		return;

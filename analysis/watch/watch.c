@@ -9,8 +9,9 @@
 #include <time.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
+#include "analysis/live/judge.h"
 
-enum { PROCESSES_MAX = 1024, UNREADABLE_MAX = 64, RESCAN_S = 10 };
+enum { PROCESSES_MAX = 1024, UNREADABLE_MAX = 64, RESCAN_S = 10, PASSES_A_WARM_UP = 30 };
 
 uint64_t watch_now_ns(void)
 {
@@ -345,7 +346,10 @@ void watch_refresh(struct watch *watch)
 
 int watch_open(struct watch *watch, const char *directory, const struct watch_options *options)
 {
-	*watch = (struct watch){ .finder = { .root = directory }, .share = options->share };
+	double warm_up_s = options->warm_up_s > 0 ? options->warm_up_s : JUDGE_WARM_UP_S;
+
+	*watch = (struct watch){ .finder = { .root = directory }, .share = options->share,
+				 .pass_ns = (uint64_t)(warm_up_s / PASSES_A_WARM_UP * 1e9) };
 	if (worker_init(&watch->worker, options->memory_bytes, options->warm_up_s))
 		return -1;
 	if (!scan(watch))

@@ -5,8 +5,8 @@
  * A process has a name that another one takes over when it has ended: the restarts of a server are
  * one line of counters. Levels are read by watch_refresh, in microseconds a file. Passes are made
  * by watch_work in a process of their own: the next one when a hundred times the cost of the last
- * one is over, and of one recording each WATCH_PASS_S seconds at most. What ended is shown for
- * WATCH_KEEP_S seconds, and gets a last pass.
+ * one is over, and of one recording every ten seconds (a thirtieth of the warm-up). What ended is
+ * shown for WATCH_KEEP_S seconds, and gets a last pass.
  *
  * Contract: one thread. Nothing is written below the directory. Times `_ns` of this header are
  * CLOCK_MONOTONIC of the reader, 0 for "not yet". An array and its count are one pair.
@@ -19,7 +19,7 @@
 #include "analysis/watch/pass.h"
 #include "analysis/watch/worker.h"
 
-enum { WATCH_KEEP_S = 300, WATCH_PASS_S = 10, WATCH_SITES = 8, WATCH_LARGEST_SITES = 5 };
+enum { WATCH_KEEP_S = 300, WATCH_SITES = 8, WATCH_LARGEST_SITES = 5 };
 
 /* What only rises. Of a name: over all processes that had it. */
 struct watch_counters {
@@ -70,6 +70,7 @@ struct watch {
 	bool is_pending;         /* a file was not begun yet */
 	uint64_t scanned_ns, free_ns; /* the worker may be asked again */
 	double share;            /* of a processor, for passes */
+	uint64_t pass_ns;        /* between two passes over one recording */
 };
 
 struct watch_options {

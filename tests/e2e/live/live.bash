@@ -30,11 +30,11 @@ until_true() {
 	return 1
 }
 
-# NAME: a recorded server; order NAME ... gives it work. Its pid is in NAME.pid.
+# NAME [DEVICE]: a recorded server; order NAME ... gives it work. Its pid is in NAME.pid.
 start_server() {
 	mkfifo "$1.orders"
 	CUFLIGHT_OUTPUT=$PWD/rec/ CUFLIGHT_OPTIONS=size=4MiB "$root/scripts/simcuda" env "LD_PRELOAD=$build/libcuflight.so" \
-		python3 "$root/tests/e2e/live/server.py" <"$1.orders" >"$1.out" 2>&1 3>&- &
+		python3 "$root/tests/e2e/live/server.py" ${2:+"$2"} <"$1.orders" >"$1.out" 2>&1 3>&- &
 	echo $! >"$1.pid"
 	started+=" $!"
 	exec {orders}>"$1.orders"

@@ -3,11 +3,15 @@
 """A small server on the simulated device. Each line of its standard input is an order; when it is
 done, the file truth.PID has what the server holds. Orders: NAME MIB (weights, kv, keep: allocates
 there), drop MIB (frees a block of keep), fail (a request that cannot fit, which it handles), name
-TEXT (of the main thread, as JSON), churn N (allocates and frees)."""
+TEXT (of the main thread, as JSON), churn N (allocates and frees), serve KIND (requests without end,
+which keep something for each request, as a leak or as keys and values, or nothing, on device N of
+the argument)."""
 import ctypes
 import json
 import os
+import random
 import sys
+import time
 
 cu = ctypes.CDLL('libcuda.so.1')
 held = {'weights': [], 'kv': [], 'keep': []}
@@ -54,6 +58,27 @@ def rename(text):
 	ctypes.CDLL(None).prctl(15, json.loads(text).encode(), 0, 0, 0)
 
 
+def remember_session():
+	held['keep'].append((allocate(2), 2))
+
+
+def work(blocks):
+	blocks = [allocate(4) for _ in range(blocks)]
+	time.sleep(0.02)
+	for block in blocks:
+		cu.cuMemFree_v2(ctypes.c_uint64(block))
+
+
+def serve(kind):
+	chance = random.Random(7)
+	while None not in (block for block, _ in held['keep'][-1:] + held['kv'][-1:]):
+		work(chance.randrange(2, 200 if kind == 'healthy' and chance.random() < 0.1 else 8))
+		if kind == 'leak':
+			remember_session()
+		elif kind == 'kv':
+			append_kv_cache(2)
+
+
 def obey(order, argument):
 	orders = {'weights': load_weights, 'kv': append_kv_cache, 'keep': keep, 'drop': drop,
 		  'churn': churn}
@@ -61,6 +86,8 @@ def obey(order, argument):
 		orders[order](int(argument))
 	elif order == 'fail':
 		fail()
+	elif order == 'serve':
+		serve(argument)
 	elif order == 'name':
 		rename(argument)
 
@@ -79,7 +106,8 @@ def tell(number):
 def main():
 	context = ctypes.c_void_p()
 	assert not cu.cuInit(0)
-	assert not cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+	device = int(sys.argv[1]) if sys.argv[1:] else 0
+	assert not cu.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 	assert not cu.cuCtxSetCurrent(context)
 	tell(0)
 	for number, line in enumerate(sys.stdin, 1):
