@@ -66,6 +66,33 @@ gitlab_script() {
 	grep -q leaks report
 }
 
+@test "GitHub's action: it installs the wheel, and does what the workflow does" {
+	prepare
+	python3 - "$root/scripts/ci" <<-'PYTHON'
+		import re, sys, yaml
+		action = yaml.safe_load(open(sys.argv[1] + "/action.yml"))
+		job = yaml.safe_load(open(sys.argv[1] + "/github.yml"))["jobs"]["memory"]
+		steps = action["runs"]["steps"]
+		assert action["runs"]["using"] == "composite" and all(step["shell"] == "bash" for step in steps)
+		for mine, theirs in zip(steps[1:], job["steps"][1:4], strict=True):
+		    assert mine["run"] == theirs["run"] and mine.get("env", {}).keys() == theirs.get("env", {}).keys(), mine["name"]
+		used = set(re.findall(r"inputs\.(\w+)", str(steps)))
+		assert used == set(action["inputs"]), used ^ set(action["inputs"])
+		open("install", "w").write(steps[0]["run"])
+	PYTHON
+	mkdir command recorder
+	cp "$cuflight" command/
+	cp "$build/libcuflight.so" recorder/
+	echo licences >THIRD_PARTY
+	(cd "$root" && SOURCE_DATE_EPOCH=1700000000 scripts/bundle/artifacts.py --arch "$(uname -m)" --build "$home" \
+		--version "$("$cuflight" --version | cut -d' ' -f2)" --sources scripts/bundle/sources.txt) >list
+	export RUNNER_TEMP=$home/runner GITHUB_PATH=$home/path
+	INSTALL=$(echo dist/cuflight-*.whl) bash -e install
+	[ "$(ls "$(cat path)")" = cuflight ] # nothing that hides a command of the tests
+	"$(cat path)/cuflight" run -q --host=full -o installed.cuf -- leaks
+	"$(cat path)/cuflight" report installed.cuf | grep -q leaks
+}
+
 @test "GitHub with a GPU: a baseline and limits of GPU memory" {
 	prepare
 	export GITHUB_STEP_SUMMARY=$home/summary TEST_COMMAND=device HOST_MODE=sampled SUPPRESSIONS='' LIMITS BASELINE=''
