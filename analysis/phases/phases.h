@@ -152,9 +152,15 @@ struct look *look_begin(const struct events *events, const char *const *hook_nam
 void look_start(struct look *look, const struct work_base *base, struct arena *arena,
 		struct sweep_consumer *consumer);
 size_t look_end(struct look *look, struct inferred found[INFERRED_MAX]);
-/* The bytes of stretches, given by their first and last seq; at most INFERRED_MAX, ascending. */
-void phases_follow(struct fact_stretch *work, const struct inferred *found, size_t count,
-		   const struct events *events, const struct work_base *base);
+
+/* The level in blocks of events, taken in the second sweep. With it, the bytes of stretches that
+ * are found later need no sweep of their own: only the blocks at their ends are read again. */
+struct outline;
+struct outline *outline_begin(const struct work_base *base, struct sweep_consumer *consumer);
+/* The bytes from one event to another. All 0: no event is as late as begin_seq. */
+struct fact_stretch outline_stretch(const struct outline *outline, const struct events *events,
+				    uint64_t begin_seq, uint64_t end_seq);
+void outline_end(struct outline *outline);
 
 /* Units of work, in the same two sweeps: units_begin, a sweep, units_measure, a sweep,
  * requests_judge, units_end. The quiet marks are known after the first sweep and are the caller's

@@ -318,35 +318,138 @@ void spans_read(struct phase_spans *spans, const struct events *events,
 	spans_end(reading);
 }
 
-void phases_follow(struct fact_stretch *stretches, const struct inferred *found, size_t count,
-		   const struct events *events, const struct work_base *base)
+/* ---- the outline ---- */
+
+enum { OUTLINE_ROWS = 8 }; /* of a block */
+
+struct outline_block {
+	uint64_t first_seq;
+	int64_t before, most, least; /* levels */
+};
+
+struct outline {
+	enum work_layer layer;
+	int64_t level;
+	struct outline_block *blocks;
+	size_t count, room, rows;
+};
+
+static int64_t level_after(const struct outline *outline, int64_t level,
+			   const struct cuf_event *event)
 {
-	struct work work;
+	uint64_t sum = (uint64_t)level + (uint64_t)work_delta(outline->layer, event);
+
+	if ((int64_t)sum < 0) /* the allocation has left the ring */
+		return 0;
+	return least_of((int64_t)sum, BYTES_MAX);
+}
+
+static bool take_outline(void *state, const struct sweep_row *row)
+{
+	struct outline *outline = state;
+	struct outline_block *block;
+
+	if (!row->count)
+		return true;
+	if (outline->rows++ % OUTLINE_ROWS == 0) {
+		xalloc_grow(&outline->blocks, outline->count, &outline->room,
+			    sizeof *outline->blocks);
+		outline->blocks[outline->count++] = (struct outline_block){
+			row->events[0].seq, outline->level, 0, INT64_MAX
+		};
+	}
+	block = &outline->blocks[outline->count - 1];
+	for (size_t i = 0; i < row->count; i++) {
+		outline->level = level_after(outline, outline->level, &row->events[i]);
+		block->most = most_of(outline->level, block->most);
+		block->least = least_of(outline->level, block->least);
+	}
+	return true;
+}
+
+struct outline *outline_begin(const struct work_base *base, struct sweep_consumer *consumer)
+{
+	struct outline *outline = xalloc_zeroed(1, sizeof *outline);
+
+	outline->layer = base->layer;
+	outline->level = base->level;
+	*consumer = (struct sweep_consumer){ take_outline, outline };
+	return outline;
+}
+
+/* The last block that begins at or before it, or the first. */
+static size_t block_at(const struct outline *outline, uint64_t seq)
+{
+	size_t low = 0, high = outline->count;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (outline->blocks[middle].first_seq <= seq)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* A stretch while its blocks are read. */
+struct outline_look {
+	uint64_t begin_seq, end_seq;
+	bool has_begun, has_ended;
+	int64_t level, start, most, least;
+};
+
+static void read_block(const struct outline *outline, size_t at, const struct events *events,
+		       struct outline_look *look)
+{
+	const struct outline_block *block = &outline->blocks[at];
 	struct event_merge merge;
 	struct cuf_event event;
-	uint64_t places[INFERRED_MAX];
-	enum { BEFORE, INSIDE, AFTER } where[INFERRED_MAX] = { 0 };
-	int64_t delta;
-	work_begin(&work, base);
-	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &event)) {
-		/* the event of the begin belongs to the stretch, that of the end, too */
-		for (size_t i = 0; i < count; i++) {
-			if (where[i] == INSIDE && event.seq > found[i].end_seq) {
-				stretch_end(&stretches[i], places[i], &work);
-				where[i] = AFTER;
-			} else if (where[i] == BEFORE && event.seq >= found[i].begin_seq) {
-				stretches[i] =
-					(struct fact_stretch){ .start_bytes =
-								       (uint64_t)work.level };
-				places[i] = work.place;
-				where[i] = INSIDE;
-			}
+
+	look->level = block->before;
+	event_merge_begin(&merge, events, block->first_seq - 1);
+	for (size_t i = 0; i < OUTLINE_ROWS * SWEEP_ROW && event_merge_next(&merge, &event); i++) {
+		look->has_ended = look->has_begun && event.seq > look->end_seq;
+		if (look->has_ended)
+			return;
+		if (!look->has_begun && event.seq >= look->begin_seq) {
+			look->has_begun = true;
+			look->start = look->most = look->least = look->level;
 		}
-		work_follow(&work, &event, &delta);
+		look->level = level_after(outline, look->level, &event);
+		if (!look->has_begun)
+			continue;
+		look->most = most_of(look->level, look->most);
+		look->least = least_of(look->level, look->least);
 	}
-	for (size_t i = 0; i < count; i++)
-		if (where[i] == INSIDE)
-			stretch_end(&stretches[i], places[i], &work);
-	work_end(&work);
+}
+
+struct fact_stretch outline_stretch(const struct outline *outline, const struct events *events,
+				    uint64_t begin_seq, uint64_t end_seq)
+{
+	struct outline_look look = { .begin_seq = begin_seq, .end_seq = end_seq };
+
+	for (size_t at = block_at(outline, begin_seq); at < outline->count && !look.has_ended;
+	     at++) {
+		read_block(outline, at, events, &look);
+		/* those that lie in it as a whole */
+		while (look.has_begun && !look.has_ended && at + 2 < outline->count &&
+		       outline->blocks[at + 2].first_seq <= end_seq) {
+			at++;
+			look.most = most_of(outline->blocks[at].most, look.most);
+			look.least = least_of(outline->blocks[at].least, look.least);
+		}
+	}
+	if (!look.has_begun)
+		return (struct fact_stretch){ 0 };
+	return (struct fact_stretch){ .start_bytes = (uint64_t)look.start,
+				      .floor_bytes = (uint64_t)look.least,
+				      .peak_bytes = (uint64_t)look.most,
+				      .end_bytes = (uint64_t)look.level };
+}
+
+void outline_end(struct outline *outline)
+{
+	free(outline->blocks);
+	free(outline);
 }

@@ -55,6 +55,7 @@ struct making {
 	struct work_base base;
 	struct inferred found[INFERRED_MAX];
 	size_t found_count;
+	struct outline *outline;
 };
 
 static uint64_t realtime(const struct making *making, uint64_t monotonic_ns)
@@ -179,13 +180,10 @@ static void fill_phases(struct making *making, struct fact_process *process)
 {
 	const struct run_process *from = &making->build->run->processes[making->process];
 	const struct inferred *found = making->found;
-	struct fact_stretch work[INFERRED_MAX] = { 0 };
 	size_t inferred = making->found_count, kept;
 	struct candidate *chosen = choose(making, &kept);
 	struct fact_phase *phases = arena_zeroed(making->build->arena, kept + inferred,
 						 sizeof *phases);
-	if (inferred)
-		phases_follow(work, found, inferred, from->events, &making->base);
 	for (size_t i = 0; i < kept; i++)
 		phases[process->phase_count++] = phase_of(making, chosen[i].span);
 	free(chosen);
@@ -201,7 +199,9 @@ static void fill_phases(struct making *making, struct fact_process *process)
 					     .begin_seq = found[i].begin_seq,
 					     .end_seq = found[i].end_seq,
 					     .request_id = CUF_UNKNOWN,
-					     .work = work[i] };
+					     .work = outline_stretch(making->outline, from->events,
+								     found[i].begin_seq,
+								     found[i].end_seq) };
 	if (process->phase_count)
 		qsort(phases, process->phase_count, sizeof *phases, by_begin);
 	process->phases = phases;
@@ -281,7 +281,7 @@ static void name_requests(const struct making *making, struct fact_process *proc
  */
 static void sweep_phases(struct making *making, struct run_process *from, struct fact_process *out)
 {
-	enum { FIRST = 5, AGAIN = 3 };
+	enum { FIRST = 5, AGAIN = 4 };
 	struct build *build = making->build;
 	struct sweep_consumer first[FIRST], again[AGAIN];
 	struct work_nets nets;
@@ -305,6 +305,7 @@ static void sweep_phases(struct making *making, struct run_process *from, struct
 	look_start(look, &making->base, build->arena, &again[0]);
 	units_measure(units, &making->base, &again[1]);
 	reading = spans_begin(&making->spans, from->events, &making->base, &again[2]);
+	making->outline = outline_begin(&making->base, &again[3]);
 	sweep_events(from->events, again, AGAIN);
 	spans_end(reading);
 	making->found_count = look_end(look, making->found);
@@ -333,6 +334,7 @@ static void fill_process(void *context, size_t i)
 	fill_phases(&making, out);
 	fill_groups(&making, out);
 	name_requests(&making, out);
+	outline_end(making.outline);
 	free(making.spans.items);
 	free(making.names.items);
 	run_rest(build->run, from);
