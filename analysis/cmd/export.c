@@ -389,8 +389,8 @@ static const struct opt options[] = {
 	{ "device", 0, OPT_COUNT, "N", 0, 1000000, NULL, "only memory of this GPU" },
 	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process" },
 	{ "interpreter", 0, OPT_FLAG, NULL, 0, 0, NULL,
-	  "keep the interpreter's C functions in stacks of Python; of folded, speedscope, pprof, "
-	  "perfetto, torch-snapshot and heaptrack" },
+	  "keep the interpreter's C functions in stacks of Python; of folded, pprof, perfetto, "
+	  "torch-snapshot and heaptrack" },
 	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
@@ -409,7 +409,7 @@ const struct cmd cmd_export = {
 	.manual = "cuflight-export",
 	.about = "Writes blocks, call sites and figures of a recording for tools that people "
 		 "already have. Of the blocks live at one moment: folded (flamegraph.pl, "
-		 "inferno), speedscope, pprof, torch-snapshot (PyTorch's memory_viz). Of the whole "
+		 "inferno, speedscope), pprof, torch-snapshot (PyTorch's memory_viz). Of the whole "
 		 "history: perfetto, heaptrack. Tables of any number of recordings: csv, ndjson, "
 		 "sqlite, parquet; see cuflight-tables(7). Sums are those of 'cuflight report'; "
 		 "sampled blocks count for what they stand for. Exit status: 0 fine; 2 usage "

@@ -59,7 +59,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Rows of one identity become one; the largest stands for all. */
-void measure_merge_sites(struct measured *out)
+static void merge_sites(struct measured *out)
 {
 	size_t kept = 0;
 
@@ -106,7 +106,7 @@ static void name_sites(struct measured *out, struct account *account)
 			.stack = from->stack,
 		};
 	}
-	measure_merge_sites(out);
+	merge_sites(out);
 }
 
 /* ---- values ---- */
@@ -404,7 +404,7 @@ void measure_moment(struct measured *out, const struct facts *facts, struct symb
 			.stack = site->stack,
 		};
 	}
-	measure_merge_sites(out);
+	merge_sites(out);
 	for (size_t i = 0; i < MEASURE_MAX; i++)
 		out->values[i] = (struct gate_value){ CUF_UNKNOWN, 0, CUF_UNKNOWN, "" };
 	for (size_t i = 0; i < GROUP_PYTHON; i++)

@@ -37,8 +37,6 @@ void measured_free(struct measured *measured);
 /* One moment only: the facts were built for it. The sites hold the same at peak and end, and only
  * the ends of groups are known. */
 void measure_moment(struct measured *out, const struct facts *facts, struct symbols *symbols);
-/* Rows of one identity become one; largest first. */
-void measure_merge_sites(struct measured *out);
 
 struct fact_site;
 enum gate_group measure_group_of(const struct fact_site *site); /* never PYTHON */

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-EXPORTS = ("folded", "speedscope", "pprof", "perfetto", "torch-snapshot", "heaptrack", "parquet", "csv", "sqlite", "ndjson")
+EXPORTS = ("folded", "pprof", "perfetto", "torch-snapshot", "heaptrack", "parquet", "csv", "sqlite", "ndjson")
 TENSORS = 100000
 ROW = "{:52} {:>8} {:>9} {:>10}"
 

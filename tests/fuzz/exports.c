@@ -167,7 +167,7 @@ static void write_format(const struct export_format *format, struct rows *rows)
 	fclose(target.file);
 	if (result)
 		must(*target.error);
-	else if (format == &export_speedscope || format == &export_perfetto)
+	else if (format == &export_perfetto)
 		must(is_json(document.text, document.bytes));
 	else if (format == &export_folded)
 		check_lines(&document, is_folded);

@@ -114,8 +114,7 @@ void what_if_text(FILE *out, const struct what_if_view *view)
 		      out);
 }
 
-/* See what_if_rows.h. */
-struct json_object *what_if_row_json(const struct what_if_row *row)
+static struct json_object *row_json(const struct what_if_row *row)
 {
 	const struct play_result *result = &row->result;
 	bool judged = !result->why_not;
@@ -181,7 +180,7 @@ void what_if_json(FILE *out, const struct what_if_view *view)
 	json_stream_value(&stream, "unlike", what_if->unlike ? json_text(what_if->unlike) : NULL);
 	json_stream_array(&stream, "rows");
 	for (size_t i = 0; i < what_if->count; i++)
-		json_stream_value(&stream, NULL, what_if_row_json(&what_if->rows[i]));
+		json_stream_value(&stream, NULL, row_json(&what_if->rows[i]));
 	json_stream_close(&stream);
 	json_stream_close(&stream);
 	json_stream_end(&stream);

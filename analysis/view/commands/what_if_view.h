@@ -6,7 +6,6 @@
 #ifndef ANALYSIS_VIEW_COMMANDS_WHAT_IF_VIEW_H
 #define ANALYSIS_VIEW_COMMANDS_WHAT_IF_VIEW_H
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include "analysis/view/style.h"
 #include "analysis/what_if/what_if.h"
@@ -23,11 +22,5 @@ struct what_if_view {
 
 void what_if_text(FILE *out, const struct what_if_view *view);
 void what_if_json(FILE *out, const struct what_if_view *view);
-
-/*
- * One row of a replay as JSON, as cuflight.what-if/1 has it. Contract: json-c owns the memory; the
- * caller releases the object, or gives it away.
- */
-struct json_object *what_if_row_json(const struct what_if_row *row);
 
 #endif

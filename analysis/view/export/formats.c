@@ -6,7 +6,6 @@
 
 const struct export_format *const export_formats[] = {
 	&export_folded,
-	&export_speedscope,
 	&export_pprof,
 	&export_perfetto,
 	&export_torch_snapshot,

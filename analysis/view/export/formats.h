@@ -32,7 +32,7 @@ struct export_format {
 	int (*write)(struct export_target *target, struct rows *rows);
 };
 
-extern const struct export_format export_folded, export_speedscope, export_pprof, export_perfetto,
+extern const struct export_format export_folded, export_pprof, export_perfetto,
 	export_torch_snapshot, export_heaptrack;
 
 /* All formats, in the order of the help; NULL at the end. */

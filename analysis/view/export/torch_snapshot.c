@@ -24,7 +24,7 @@ static int write_torch(struct export_target *target, struct rows *rows)
 	if (!facts->device_count) {
 		snprintf(target->error, sizeof target->error,
 			 "the recording has no memory of a device, and a snapshot has no other; "
-			 "folded, speedscope and pprof have the host's");
+			 "folded and pprof have the host's");
 		return -1;
 	}
 	while (torch.process + 1 < facts->process_count && !rows_want_process(rows, torch.process))

@@ -148,8 +148,6 @@ uint32_t rows_site_of_stack(struct rows *rows, uint32_t process, uint32_t stack)
 	return *place;
 }
 
-uint32_t rows_site_count(const struct rows *rows) { return (uint32_t)rows->site_count; }
-
 struct site_row rows_site(const struct rows *rows, uint32_t site) { return rows->sites[site - 1]; }
 
 /* Copies the stack of a Python program without the interpreter's C code, unless it is asked for. */

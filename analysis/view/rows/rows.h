@@ -126,8 +126,6 @@ struct site_row {
 
 /* The number of a recorded stack, after those that print alike were merged; 0: unknown. */
 uint32_t rows_site_of_stack(struct rows *rows, uint32_t process, uint32_t stack);
-/* Those that a row has named so far are 1 to rows_site_count(). */
-uint32_t rows_site_count(const struct rows *rows);
 struct site_row rows_site(const struct rows *rows, uint32_t site);
 /* Innermost first; 0: unknown. Valid until the next call. */
 size_t rows_site_frames(struct rows *rows, uint32_t site, const struct frame **frames);

@@ -4,7 +4,7 @@
 
 load ../cli
 
-forms='folded speedscope pprof perfetto torch-snapshot heaptrack csv ndjson sqlite parquet html json pack'
+forms='folded pprof perfetto torch-snapshot heaptrack csv ndjson sqlite parquet html json pack'
 # what a command does to files, so the moments at which it may be interrupted
 calls=openat,write,pwrite64,ftruncate,mkdir,linkat,link,rename,unlink
 
@@ -97,7 +97,7 @@ needs_strace() { strace -qq -o /dev/null -e trace=none true 2>/dev/null || skip 
 }
 
 @test "a result that is read only in part leaves nothing" {
-	for form in folded speedscope pprof perfetto torch-snapshot heaptrack json pack; do
+	for form in folded pprof perfetto torch-snapshot heaptrack json pack; do
 		command_of "$form"
 		args=("${args[@]/#out\/*/-}")
 		"$cuflight" "${args[@]}" 2>/dev/null | head -c 1 >/dev/null || true

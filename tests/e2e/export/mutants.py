@@ -162,7 +162,7 @@ def read_pack(path):
 
 
 EXPORTS = {
-    "folded": read_folded, "speedscope": lambda path: strict_json(text(path)), "perfetto": read_perfetto,
+    "folded": read_folded, "perfetto": read_perfetto,
     "pprof": read_pprof, "heaptrack": read_heaptrack, "torch-snapshot": read_pickle, "csv": read_csv,
     "ndjson": read_ndjson, "sqlite": read_sqlite, "parquet": read_parquet,
 }

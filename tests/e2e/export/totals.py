@@ -51,17 +51,6 @@ def folded():
     same("live bytes by kind", live, found)
 
 
-def speedscope():
-    document, found = json.load(open(path, encoding="utf-8")), collections.Counter()
-    frames = len(document["shared"]["frames"])
-    for profile in document["profiles"]:
-        same("weights of a profile", profile["endValue"], sum(profile["weights"]))
-        same("stacks of a profile", len(profile["weights"]), len(profile["samples"]))
-        same("frames beyond the table", 0, sum(n >= frames for stack in profile["samples"] for n in stack))
-        found[kind_of(profile["name"])] += profile["endValue"]
-    same("live bytes by kind", live, found)
-
-
 def tags(index):
     """what `go tool pprof -tags` says of the label kind"""
     text = tool("go", "tool", "pprof", "-symbolize=none", f"-sample_index={index}", "-unit=B", "-tags", path)
@@ -183,7 +172,7 @@ def trace_processor():
          [name for name, in found["processes"]])
 
 
-{"folded": folded, "speedscope": speedscope, "pprof": pprof, "torch-snapshot": torch, "heaptrack": heaptrack,
+{"folded": folded, "pprof": pprof, "torch-snapshot": torch, "heaptrack": heaptrack,
  "perfetto": perfetto, "trace_processor": trace_processor}[form]()
 for line in wrong:
     print(line)
