@@ -268,6 +268,7 @@ void place_of(struct places *places, const struct fact_stack *stack, struct plac
 	snprintf(out->file, sizeof out->file, "%s", file_of(&items[first]));
 	if (*out->file)
 		out->line = items[first].line;
+	out->in_thread = stack->is_joined;
 	for (size_t i = first + 1; i < count && !is_outermost(&items[i - 1]); i++)
 		if (!is_library(&items[i]) && !places_is_interpreter(&items[i]) &&
 		    !add_caller(out, &items[i]))
@@ -335,12 +336,18 @@ bool place_shares_row(const struct place *place, const char *role, const struct 
 	return is_host ? place_is_same(place, other) : place_has_same_path(place, other);
 }
 
+const char *place_thread(const struct place *place)
+{
+	return place->in_thread ? ", in a thread" : "";
+}
+
 void place_text(const struct place *place, char *out, size_t bytes)
 {
 	if (*place->file)
-		snprintf(out, bytes, "%s (%s:%u)", place->function, place->file, place->line);
+		snprintf(out, bytes, "%s (%s:%u)%s", place->function, place->file, place->line,
+			 place_thread(place));
 	else
-		snprintf(out, bytes, "%s", place->function);
+		snprintf(out, bytes, "%s%s", place->function, place_thread(place));
 }
 
 void place_line(struct places *places, const struct fact_stack *stack, size_t columns, char *out,

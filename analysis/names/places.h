@@ -16,6 +16,7 @@ struct place {
 	char function[160]; /* "Session.append", "module+0x1f2c"; "?" when the stack is unknown */
 	char file[96];      /* without its directory; "" unknown */
 	unsigned line;      /* 0 unknown */
+	bool in_thread;     /* a library did it, in a thread that this line created */
 	char callers[512];  /* "serve_request (:109) < main"; "" none */
 };
 
@@ -53,7 +54,9 @@ void places_drawn(const struct places *places, const struct frame *frames, size_
 
 /* Its function in at most `columns` columns, abridged at its brackets, then at its scopes. */
 void place_function(const struct place *place, size_t columns, char *out, size_t bytes);
-/* "append_kv (server.c:64)". */
+/* ", in a thread" of a line that created the thread; "". */
+const char *place_thread(const struct place *place);
+/* "append_kv (server.c:64)", "load (app.py:6), in a thread". */
 void place_text(const struct place *place, char *out, size_t bytes);
 /*
  * "append_kv (server.c:64) < serve < main": whole frames, as many as `columns` hold, the

@@ -33,6 +33,7 @@ struct fact_stack {
 	uint32_t id;           /* in that process's recording; 0: unknown, depth is 0 */
 	uint32_t depth;
 	uint8_t stop;          /* enum cuf_stop: why it ends */
+	bool is_joined;        /* a library's in a thread, then that which created the thread */
 	const uint64_t *addrs; /* borrowed from the mapped recording; NULL when depth is 0 */
 	uint64_t time_ns;      /* when it was in use: selects among modules at one address */
 };

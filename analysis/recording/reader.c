@@ -343,6 +343,15 @@ static void print_sweeps(const struct reader *reader)
 		fprintf(stderr, "sweeps of %s\n", reader->path);
 }
 
+static void free_merged(struct reader *reader)
+{
+	for (size_t i = 0; reader->joined && i < reader->call_site_count; i++)
+		free(reader->joined[i]);
+	free(reader->joined);
+	free(reader->call_sites);
+	free(reader->places);
+}
+
 void reader_close(struct reader *reader)
 {
 	if (!reader)
@@ -356,8 +365,7 @@ void reader_close(struct reader *reader)
 	free(reader->copy);
 	free(reader->still);
 	free(reader->ledger);
-	free(reader->call_sites);
-	free(reader->places);
+	free_merged(reader);
 	free(reader->path);
 	free(reader->sweeps);
 	free(reader);
@@ -367,8 +375,9 @@ void reader_close(struct reader *reader)
  * stack may claim 65,535. */
 enum { STACK_DEPTH_MAX = 1024 };
 
-const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth,
-			     uint8_t *stop)
+/* The frames as recorded, with the one that names the creator. */
+static const uint64_t *recorded_frames(const struct reader *reader, uint32_t id, uint32_t *depth,
+				       uint8_t *stop)
 {
 	const struct reader_section *frames = &reader->sections[CUF_SEC_STACK_FRAMES];
 	const struct cuf_stack *at = id ? reader_at(reader, CUF_SEC_STACK_INDEX, id - 1) : NULL;
@@ -386,14 +395,41 @@ const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t 
 	return (const uint64_t *)(const void *)frames->at + stack.first;
 }
 
-void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, uint32_t *places,
-			 size_t count)
+bool reader_stack_is_joined(const struct reader *reader, uint32_t id)
 {
-	free(reader->call_sites);
-	free(reader->places);
-	reader->call_sites = call_sites;
-	reader->places = places;
-	reader->call_site_count = count;
+	return reader->joined && id < reader->call_site_count && reader->joined[id];
+}
+
+const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth,
+			     uint8_t *stop)
+{
+	const uint64_t *frames = recorded_frames(reader, id, depth, stop);
+
+	if (frames && reader_stack_is_joined(reader, id)) {
+		*depth = (uint32_t)reader->joined[id][0];
+		return reader->joined[id] + 1;
+	}
+	if (frames && cuf_frame_is_creator(frames[*depth - 1]) && !--*depth)
+		return NULL;
+	return frames;
+}
+
+uint32_t reader_stack_creator(const struct reader *reader, uint32_t id)
+{
+	uint32_t depth;
+	uint8_t stop;
+	const uint64_t *frames = recorded_frames(reader, id, &depth, &stop);
+
+	return frames && cuf_frame_is_creator(frames[depth - 1]) ? (uint32_t)frames[depth - 1] : 0;
+}
+
+void reader_merge_stacks(struct reader *reader, const struct stack_identities *merged)
+{
+	free_merged(reader);
+	reader->call_sites = merged->call_sites;
+	reader->places = merged->places;
+	reader->joined = merged->joined;
+	reader->call_site_count = merged->count;
 }
 
 uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns)

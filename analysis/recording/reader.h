@@ -61,6 +61,7 @@ struct reader {
 	struct reader_section sections[CUF_SEC_MAX];
 	uint32_t *call_sites;     /* by stack id: see reader_call_site; NULL: not merged */
 	uint32_t *places;         /* by stack id: see reader_place; NULL: not merged */
+	uint64_t **joined;        /* by stack id: depth, then frames; see reader_stack; NULL */
 	size_t call_site_count;
 	struct reader_sweeps *sweeps; /* by section; never NULL */
 };
@@ -107,9 +108,14 @@ static inline uint64_t reader_count(const struct reader *reader, enum cuf_sectio
 	return reader->sections[id].count;
 }
 
-/* The frames of a stack id, innermost first; NULL and *depth 0 when unknown or torn. */
+/* The frames of a stack id, innermost first; NULL and *depth 0 when unknown or torn. Once stacks
+ * are merged, those of a thread in which a library works go on with the stack that created the
+ * thread (stack_identity.h). */
 const uint64_t *reader_stack(const struct reader *reader, uint32_t id, uint32_t *depth,
 			     uint8_t *stop);
+bool reader_stack_is_joined(const struct reader *reader, uint32_t id);
+/* The stack that created this stack's thread; 0: unknown, or the main thread. */
+uint32_t reader_stack_creator(const struct reader *reader, uint32_t id);
 
 /* The one id for all stacks that print alike (stack_identity.h). Whatever sums or judges by call
  * site uses it as the key. Events and blocks keep the recorded stack: patterns of requests
@@ -125,9 +131,13 @@ static inline uint32_t reader_place(const struct reader *reader, uint32_t stack)
 	return stack < reader->call_site_count ? reader->places[stack] : stack;
 }
 
-/* Takes ownership of the tables of stack_identities. */
-void reader_merge_stacks(struct reader *reader, uint32_t *call_sites, uint32_t *places,
-			 size_t count);
+struct stack_identities {
+	uint32_t *call_sites, *places;
+	uint64_t **joined;
+	size_t count;
+};
+/* Takes ownership of the tables. */
+void reader_merge_stacks(struct reader *reader, const struct stack_identities *merged);
 
 /* Recorded CLOCK_MONOTONIC to CLOCK_REALTIME; 0 and CUF_UNKNOWN give CUF_UNKNOWN. */
 uint64_t reader_realtime(const struct reader *reader, uint64_t monotonic_ns);

@@ -35,6 +35,8 @@ struct naming {
 	bool is_library;                /* the address that is being named */
 	uint8_t *libraries;             /* by number of a print */
 	size_t library_room;
+	uint64_t **joined;              /* by stack id; see struct stack_identities */
+	size_t joined_room;             /* frames that may still be added to stacks */
 	bool was_any_unloaded;          /* a module; only then an address may be ambiguous */
 	char *text;                     /* of the address that is being named */
 	size_t text_bytes, text_room;
@@ -187,12 +189,23 @@ static bool hash_stack(struct naming *naming, const uint64_t *addrs, uint32_t de
 	return true;
 }
 
+/* reader_stack, with what this file adds to it. */
+static const uint64_t *frames_of(const struct naming *naming, uint32_t id, uint32_t *depth)
+{
+	uint8_t stop;
+	const uint64_t *frames = reader_stack(naming->reader, id, depth, &stop);
+
+	if (!frames || !naming->joined[id])
+		return frames;
+	*depth = (uint32_t)naming->joined[id][0];
+	return naming->joined[id] + 1;
+}
+
 static bool prints_alike(struct naming *naming, uint32_t other, const uint64_t *addrs,
 			 uint32_t depth)
 {
 	uint32_t other_depth;
-	uint8_t stop;
-	const uint64_t *other_addrs = reader_stack(naming->reader, other, &other_depth, &stop);
+	const uint64_t *other_addrs = frames_of(naming, other, &other_depth);
 
 	if (!other_addrs || other_depth != depth)
 		return false;
@@ -250,6 +263,89 @@ static uint32_t place_of(struct naming *naming, const uint64_t *addrs, uint32_t 
 	return 0;
 }
 
+/* ---- stacks of threads ---- */
+
+static const char *module_of(const struct naming *naming, uint64_t addr)
+{
+	const struct fact_module *module = module_at(naming->meta->modules,
+						     naming->meta->module_count, addr, CUF_UNKNOWN);
+
+	return module ? module->path : "";
+}
+
+/* Code that is not the program's. A Python package's native code has a library's path. */
+static bool is_of_library(struct naming *naming, uint64_t addr)
+{
+	uint32_t print = print_of(naming, addr);
+
+	if (print == AMBIGUOUS || naming->libraries[print])
+		return true;
+	return !cuf_frame_is_python(addr) && python_file_is_library(module_of(naming, addr));
+}
+
+/* Where there is Python, the program is written in it. */
+static bool has_own_frame(struct naming *naming, const uint64_t *addrs, uint32_t depth)
+{
+	bool has_python = false, has_native = false;
+
+	for (uint32_t i = 0; i < depth; i++) {
+		bool is_own = !is_of_library(naming, addrs[i]);
+
+		if (cuf_frame_is_python(addrs[i]) && is_own)
+			return true;
+		has_python |= cuf_frame_is_python(addrs[i]);
+		has_native |= is_own;
+	}
+	return has_native && !has_python;
+}
+
+/* The frames before the C library's, which runs the thread. */
+static uint32_t without_start(struct naming *naming, const uint64_t *addrs, uint32_t depth)
+{
+	while (depth > 1 && !cuf_frame_is_python(addrs[depth - 1]) &&
+	       is_c_library(module_of(naming, addrs[depth - 1])))
+		depth--;
+	return depth;
+}
+
+/* A thread's creator is in a thread, too. Its stack may be joined, and so is looked at before. */
+enum { CREATORS_MAX = 4 };
+
+static void join(struct naming *naming, uint32_t id, uint32_t end, unsigned level)
+{
+	uint32_t creator = reader_stack_creator(naming->reader, id), depth, more;
+	const uint64_t *addrs = frames_of(naming, id, &depth), *creators;
+	uint64_t *joined;
+
+	if (!creator || creator >= end || !addrs || naming->joined[id] || level == CREATORS_MAX ||
+	    has_own_frame(naming, addrs, depth))
+		return;
+	join(naming, creator, end, level + 1);
+	creators = frames_of(naming, creator, &more);
+	depth = without_start(naming, addrs, depth);
+	if (!creators || naming->joined[id] || depth + more > naming->joined_room)
+		return;
+	naming->joined_room -= depth + more;
+	joined = xalloc_bytes((1 + (size_t)depth + more) * sizeof *joined);
+	joined[0] = depth + more;
+	memcpy(joined + 1, addrs, depth * sizeof *addrs);
+	memcpy(joined + 1 + depth, creators, more * sizeof *creators);
+	naming->joined[id] = joined;
+}
+
+/* A hostile recording has many stacks in few frames: what they are joined to has a limit. */
+enum { JOINED_SHARE = 16 };
+
+static void join_creators(struct naming *naming, struct stack_identities *out)
+{
+	naming->joined = out->joined = xalloc_zeroed(out->count, sizeof *out->joined);
+	naming->joined_room = JOINED_SHARE * reader_count(naming->reader, CUF_SEC_STACK_FRAMES);
+	for (uint32_t id = 1; id < out->count; id++)
+		join(naming, id, (uint32_t)out->count, 0);
+}
+
+/* ---- identities ---- */
+
 /* The first stack that has this key becomes the one that stands for all. */
 static uint32_t first_of(struct hash_index *index, uint64_t key, uint32_t id)
 {
@@ -270,8 +366,7 @@ static void identify(struct naming *naming, struct stack_identities *out)
 	for (uint32_t id = 1; id < out->count; id++) {
 		uint32_t depth, first, place;
 		uint64_t hash;
-		uint8_t stop;
-		const uint64_t *addrs = reader_stack(naming->reader, id, &depth, &stop);
+		const uint64_t *addrs = frames_of(naming, id, &depth);
 
 		out->call_sites[id] = out->places[id] = id;
 		if (!addrs || !hash_stack(naming, addrs, depth, &hash))
@@ -301,6 +396,7 @@ struct stack_identities stack_identities(const struct reader *reader, const stru
 	naming.was_any_unloaded = was_any_unloaded(meta);
 	naming.python = python_names_of(meta->texts, meta->text_count);
 	hash_index_init(&naming.of_address, 0);
+	join_creators(&naming, &out);
 	identify(&naming, &out);
 	naming_fini(&naming);
 	reader_drop(reader, CUF_SEC_STACK_INDEX);

@@ -17,6 +17,11 @@
  * container that grows has several call sites, and one place; so has what one line makes a
  * framework keep.
  *
+ * A library that works in threads of its own has stacks without a line of the program. Such a stack
+ * goes on with the one that created the thread, as if that had called it. What runs the thread (the
+ * C library) is left out between them. Any other stack ends where its thread begins: a thread of a
+ * pool was created by an earlier task than the one it works on.
+ *
  * Contract: an address is named by the module that held it last (a stack has no time). symbols may
  * be NULL: then names are those of the recording. Damage costs merging, nothing else. Cost: one
  * look-up for each frame of each stack, and one symbol look-up for each distinct address.
@@ -31,13 +36,10 @@
 
 struct symbols;
 
-/* For each stack id from 0 to count - 1 the lowest id that prints alike, and the lowest id of the
- * same place. The caller frees both. */
-struct stack_identities {
-	uint32_t *call_sites, *places;
-	size_t count;
-};
-
+/*
+ * For each stack id from 0 to count - 1: the lowest id that prints alike, the lowest id of the same
+ * place, and the frames where they are not those recorded (struct reader). The caller frees all.
+ */
 struct stack_identities stack_identities(const struct reader *reader, const struct meta *meta,
 					 struct symbols *symbols);
 

@@ -362,8 +362,7 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols)
 		struct stack_identities merged =
 			stack_identities(process->reader, &process->meta, symbols);
 
-		reader_merge_stacks(process->reader, merged.call_sites, merged.places,
-				    merged.count);
+		reader_merge_stacks(process->reader, &merged);
 		reader_drop(process->reader, CUF_SEC_STACK_INDEX);
 		reader_drop(process->reader, CUF_SEC_STACK_FRAMES);
 	}

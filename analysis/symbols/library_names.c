@@ -51,6 +51,13 @@ static bool contains(const char *text, const char *const *list, size_t count)
 
 #define LIST(list) list, sizeof(list) / sizeof *(list)
 
+bool is_c_library(const char *module)
+{
+	static const char *const names[] = { "libc.so", "libc-2.", "libpthread" };
+
+	return module && begins_with(path_base_name(module), LIST(names));
+}
+
 bool is_library_code(const char *function, const char *module, const char *file)
 {
 	const char *name = function ? function_name_start(function) : NULL;

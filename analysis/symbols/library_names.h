@@ -12,6 +12,8 @@
 
 #include <stdbool.h>
 
+/* The path of glibc, or of its threads. */
+bool is_c_library(const char *module);
 bool is_library_code(const char *function, const char *module, const char *file);
 
 #endif

@@ -292,6 +292,16 @@ static inline uint64_t cuf_frame_python(uint32_t code, uint32_t line)
 }
 static inline int cuf_frame_is_python(uint64_t frame) { return (frame & CUF_FRAME_PYTHON) != 0; }
 
+/*
+ * With the top bits 01, the last frame of a stack is no code: its low bits are the id of the stack
+ * that created the thread by pthread_create. The main thread's stacks have none.
+ */
+#define CUF_FRAME_CREATOR (1ull << 62)
+static inline int cuf_frame_is_creator(uint64_t frame)
+{
+	return frame >> 62 == CUF_FRAME_CREATOR >> 62;
+}
+
 /* from 1; 0: the name was dropped */
 static inline uint32_t cuf_frame_code(uint64_t frame)
 {

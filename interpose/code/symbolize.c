@@ -83,7 +83,8 @@ static bool mark_seen(uint64_t address)
 
 static void collect_address(uint64_t address)
 {
-	if (found_count < ADDRESSES_MAX && !cuf_frame_is_python(address) && mark_seen(address))
+	if (found_count < ADDRESSES_MAX && !cuf_frame_is_python(address) &&
+	    !cuf_frame_is_creator(address) && mark_seen(address))
 		table.found[found_count++] = (struct cuf_pair){ address, 0 };
 }
 

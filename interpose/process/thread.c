@@ -45,6 +45,8 @@ static void forget_slots(void)
 	slots_used = search_from = 0;
 	no_search_before_ns = 0;
 	cuf_tls.is_shared = 0;
+	cuf_tls.creator = 0; /* a stack of the parent's */
+	cuf_tls.creators = 0;
 }
 CUF_AT_FORK_CHILD(forget_slots);
 
@@ -192,6 +194,7 @@ static void begin_state(struct cuf_thread_state *thread, unsigned index, uint32_
 	thread->writer.slot = slot;
 	thread->writer.slot_index = thread->stack.slot_index = index;
 	thread->writer.tid = tid;
+	thread->stack.creator = cuf_tls.creator;
 	begin_slot(slot);
 	cuf_ring_inherit(&thread->writer);
 	thread->host_clock_countdown = 0;

@@ -201,4 +201,14 @@ static inline void cuf_thread_words_are_shared(void)
 	cuf_tls.generation = CUF_GENERATION_NEW;
 }
 
+/* Which stack creates a thread (0: not recorded), and how many creators stand behind it. */
+struct cuf_creation {
+	uint32_t stack;
+	uint8_t creators;
+};
+/* In the hook of the call that creates it, with its __builtin_frame_address(0). */
+struct cuf_creation cuf_thread_created_here(const void *frame);
+/* In the new thread, before the program's function. */
+void cuf_thread_begins(struct cuf_creation creation);
+
 #endif

@@ -71,11 +71,11 @@ static uint64_t reserve_frames(unsigned depth, bool large)
 }
 
 /* For a stack whose index entry has no frames yet. depth is the commit. */
-static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsigned depth,
-			 uint8_t stop, bool large)
+static void write_frames(struct cuf_stack *entry, const struct cuf_walked *walked, bool large)
 {
 	struct cuf_header *header = cuf_recording.header;
-	unsigned reason = stop < CUF_STOP_MAX ? stop : CUF_STOP_UNSUPPORTED;
+	unsigned reason = walked->stop < CUF_STOP_MAX ? walked->stop : CUF_STOP_UNSUPPORTED;
+	unsigned depth = walked->depth + (walked->creator != 0);
 	uint64_t first = reserve_frames(depth, large);
 
 	if (first == UINT64_MAX) {
@@ -83,12 +83,15 @@ static void write_frames(struct cuf_stack *entry, const uint64_t *frames, unsign
 		return;
 	}
 	__atomic_fetch_add(&header->stack_stops[reason], 1, __ATOMIC_RELAXED);
-	memcpy(cuf_recording.frames + first, frames, depth * sizeof *frames);
+	memcpy(cuf_recording.frames + first, walked->frames,
+	       walked->depth * sizeof *walked->frames);
+	if (walked->creator)
+		cuf_recording.frames[first + walked->depth] = CUF_FRAME_CREATOR | walked->creator;
 	entry->first = (uint32_t)first;
-	entry->stop = stop;
+	entry->stop = walked->stop;
 	__atomic_store_n(&entry->depth, (uint16_t)depth, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&header->stack_count, 1, __ATOMIC_RELAXED);
-	note_modules(entry, frames, depth);
+	note_modules(entry, walked->frames, walked->depth);
 }
 
 static inline bool has_frames(const struct cuf_stack *entry)
@@ -107,7 +110,7 @@ static __attribute__((noinline)) void write_or_note(struct cuf_walker *walker,
 {
 	cuf_walked_frames(walker, walked);
 	if (is_new || (large && !has_frames(entry)))
-		write_frames(entry, walked->frames, walked->depth, walked->stop, large);
+		write_frames(entry, walked, large);
 	else
 		note_modules(entry, walked->frames, walked->depth);
 }
@@ -154,14 +157,23 @@ static __attribute__((noinline)) uint64_t mix_epochs(struct cuf_walker *walker,
 	return hash;
 }
 
-static inline uint32_t intern(struct cuf_walker *walker, struct cuf_walked *walked, bool large)
+static inline uint64_t creator_key(const struct cuf_stack_scratch *scratch)
 {
+	return scratch->creator * 0x9E3779B97F4A7C15ull;
+}
+
+static inline uint32_t intern(struct cuf_stack_scratch *scratch, struct cuf_walked *walked,
+			      bool large)
+{
+	struct cuf_walker *walker = &scratch->walker;
 	uint64_t hash = walked->hash;
 	uint32_t id = 0;
 
+	walked->creator = scratch->creator;
+
 	if (__builtin_expect(cuf_modules_any_closed(), 0))
 		hash = mix_epochs(walker, walked);
-	hash = cuf_stack_hash(hash);
+	hash = cuf_stack_hash(hash ^ creator_key(scratch));
 	if (cuf_recording.stacks_near)
 		id = find_or_add(walker, walked, large, hash, cuf_stack_row(hash), CUF_STACKS_ROW);
 	if (!id)
@@ -202,13 +214,14 @@ static uint32_t capture_merged(struct cuf_stack_scratch *scratch, struct cuf_wal
 			       uint64_t python)
 {
 	uint64_t native = hash_frames(scratch->frames, walked->depth);
-	uint64_t key = native + (python ^ cuf_modules_generation() << 8 ^ walked->stop);
+	uint64_t key = native + (python ^ creator_key(scratch) ^ cuf_modules_generation() << 8 ^
+				 walked->stop);
 	struct cuf_python_merged *merged = cuf_python_merged(scratch->slot_index, key);
 
 	if (merged->key == key && merged->id)
 		return merged->id;
 	merge_python(scratch, walked);
-	*merged = (struct cuf_python_merged){ key, intern(&scratch->walker, walked, true) };
+	*merged = (struct cuf_python_merged){ key, intern(scratch, walked, true) };
 	return merged->id;
 }
 
@@ -234,7 +247,7 @@ uint32_t cuf_stack_capture(struct cuf_stack_scratch *scratch, uintptr_t above)
 	walked.hash = hash_frames(scratch->frames, walked.depth);
 	if (!walked.depth)
 		return 0;
-	return intern(&scratch->walker, &walked, true);
+	return intern(scratch, &walked, true);
 }
 
 /*
@@ -275,7 +288,7 @@ uint32_t cuf_stack_capture_caller(struct cuf_stack_scratch *scratch, const void 
 		cuf_walked_frames(&scratch->walker, &walked);
 		merge_python(scratch, &walked);
 	}
-	return *walked.id = intern(&scratch->walker, &walked, large);
+	return *walked.id = intern(scratch, &walked, large);
 }
 
 uint32_t cuf_stack_capture_call(struct cuf_stack_scratch *scratch, uintptr_t frame)

@@ -17,6 +17,8 @@
 struct cuf_stack_scratch {
 	/* of the thread; it selects the Python side's data too */
 	unsigned slot_index;
+	/* the stack that created the thread: a part of each of its stacks; 0: unknown */
+	uint32_t creator;
 	struct cuf_walker walker;
 	uint64_t frames[CUF_WALK_FRAMES_MAX];
 };

@@ -145,6 +145,8 @@ struct cuf_walked {
 	/* of the frames: cuf_frames_hash_step from 0 */
 	uint64_t hash;
 	unsigned depth;
+	/* the caller's: the stack that created the thread; 0: none */
+	uint32_t creator;
 	/* enum cuf_stop */
 	uint8_t stop;
 	/* the caller's: the id stands for this too, and a stack is recognized only with the same */

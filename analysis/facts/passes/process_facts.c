@@ -24,6 +24,7 @@ void stack_fill(const struct build *build, struct fact_stack *stack, uint64_t mo
 {
 	const struct reader *reader = build->run->processes[stack->process].reader;
 	stack->addrs = reader_stack(reader, stack->id, &stack->depth, &stack->stop);
+	stack->is_joined = reader_stack_is_joined(reader, stack->id);
 	stack->time_ns = reader_realtime(reader, monotonic_ns);
 	if (!stack->depth)
 		stack->id = 0;

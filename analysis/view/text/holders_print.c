@@ -107,7 +107,7 @@ static void name_with_callers(const struct holder *row, size_t columns, char *ou
 static void name_of(const struct layout *layout, const struct holder *row, char *out, size_t bytes)
 {
 	const struct place *place = &row->place;
-	char line[16] = "";
+	char line[32] = "";
 
 	name_in_full(row, out, bytes);
 	if (row->sort == HOLDER_SITE && needs_callers(layout, row)) {
@@ -117,7 +117,7 @@ static void name_of(const struct layout *layout, const struct holder *row, char 
 	if (row->sort != HOLDER_SITE || !layout->short_names)
 		return;
 	if (*place->file && !strcmp(place->file, layout->file))
-		snprintf(line, sizeof line, " (:%u)", place->line);
+		snprintf(line, sizeof line, " (:%u)%s", place->line, place_thread(place));
 	else if (clean_columns(out) <= layout->name)
 		return;
 	place_function(place, layout->name - strlen(line), out, bytes - sizeof line);

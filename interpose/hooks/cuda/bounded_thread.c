@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <time.h>
-#include "interpose/hooks/loader/dso.h"
 #include "interpose/hooks/loader/real.h"
-#include "interpose/objects/elf_symbol.h"
 #include "interpose/platform/clock.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/platform/sys.h"
@@ -37,21 +35,12 @@ struct functions {
 	int (*set_stack)(pthread_attr_t *, size_t);
 };
 
-/* Before glibc 2.34 in a library of their own, which NVML brings if the program has it not. */
-static void *find_function(const char *name)
-{
-	const struct link_map *threads = cuf_dso_find_loaded("libpthread.so");
-	void *found = threads ? cuf_elf_symbol(threads->l_addr, threads->l_ld, name) : NULL;
-
-	return found ? found : cuf_real_behind(name);
-}
-
 static void find_functions(void *to)
 {
 	struct functions *functions = to;
 
-	functions->create = find_function("pthread_create");
-	functions->set_stack = find_function("pthread_attr_setstacksize");
+	functions->create = cuf_real_of_threads("pthread_create");
+	functions->set_stack = cuf_real_of_threads("pthread_attr_setstacksize");
 }
 
 static bool start(struct cuf_bounded_work *work)

@@ -107,6 +107,14 @@ void *cuf_real_behind(const char *name)
 	return NULL;
 }
 
+void *cuf_real_of_threads(const char *name)
+{
+	const struct link_map *threads = cuf_dso_find_loaded("libpthread.so");
+	void *found = threads ? symbol_of(threads, name) : NULL;
+
+	return found ? found : cuf_real_behind(name);
+}
+
 /* The first definition of all, if it is not ours. */
 static void *definition_in_front(struct link_map *self, const char *name)
 {

@@ -86,6 +86,10 @@ bool cuf_real_resolving(void);
  * the objects loaded at start. NULL: none. No lock. */
 void *cuf_real_behind(const char *name);
 
+/* A function of threads. Before glibc 2.34 these are in a library of their own, which may be loaded
+ * late. NULL: none. No lock; needs more stack than a hook may take (platform/side_stack.h). */
+void *cuf_real_of_threads(const char *name);
+
 /* Fills the rows of the driver and cuf_query with what this libcuda exports under these names. When
  * another object defines a name between us and libcuda, its definition goes into the row: it is
  * what the program would have called. */

@@ -21,6 +21,7 @@
 typedef int (*cuf_program_fn)(int argc, char **argv, char **environment);
 typedef void (*cuf_void_fn)(void);
 typedef int (*cuf_task_fn)(void *argument);
+typedef void *(*cuf_start_fn)(void *argument);
 typedef const void *(*cuf_nvtx_export_fn)(uint32_t table);
 
 #define CUF_EXPORT __attribute__((visibility("default")))

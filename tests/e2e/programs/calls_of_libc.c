@@ -93,6 +93,28 @@ static void names(void)
 
 static void on_signal(int number) { say("signal", number); }
 
+static void *in_thread(void *argument)
+{
+	*(int *)argument += 1;
+	return argument;
+}
+
+static void threads(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	void *returned = NULL;
+	int value = 4;
+
+	errno = 77;
+	say("pthread_create", pthread_create(&thread, NULL, in_thread, &value));
+	pthread_join(thread, &returned);
+	say("in thread", value + (returned == &value) + errno);
+	pthread_attr_init(&attributes); /* a stack that no machine has room for */
+	pthread_attr_setstacksize(&attributes, (size_t)1 << 46);
+	say("no thread", pthread_create(&thread, &attributes, in_thread, &value));
+}
+
 static int in_task(void *argument) { return *(int *)argument; }
 
 static void processes(void)
@@ -142,6 +164,7 @@ int main(int argc, char **argv)
 	blocks();
 	maps();
 	names();
+	threads();
 	processes();
 	return argc > 1 ? atoi(argv[1]) : 0;
 }

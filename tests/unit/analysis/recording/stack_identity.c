@@ -256,6 +256,57 @@ static void test_stack_identity__growth_is_judged_over_the_site(void **state)
 	maker_free_all(maker);
 }
 
+/* Where the frames of a stack are joined to its creator's, and where they end as recorded. */
+static void test_stack_identity__a_librarys_thread_goes_on_with_its_creator(void **state)
+{
+	enum { LIBRARY = 1, APP, LIBRARY_IN_THREAD, APP_IN_THREAD, IN_CHAIN, ITS_OWN_CREATOR };
+	struct maker *maker = maker_new(&maker_small);
+	const uint64_t library = cuf_frame_python(7, 5), app = cuf_frame_python(8, 9),
+		       c_library = BASE + 0x500;
+	struct opened opened;
+	const struct reader *reader;
+	const uint64_t *frames;
+	uint32_t depth;
+	uint8_t stop;
+
+	maker_module(maker, 1, BASE, BASE + OFFSET_BYTES, "/usr/lib/libc.so.6");
+	maker_meta(maker, CUF_META_CODE, 7, "load\n/usr/lib/python3/dist-packages/pool.py\n1");
+	maker_meta(maker, CUF_META_CODE, 8, "main\n/srv/app.py\n1");
+	add_stack(maker, LIBRARY, (uint64_t[]){ library }, 1);
+	add_stack(maker, APP, (uint64_t[]){ library, app }, 2);
+	add_stack(maker, LIBRARY_IN_THREAD,
+		  (uint64_t[]){ library, c_library, c_library, CUF_FRAME_CREATOR | APP }, 4);
+	add_stack(maker, APP_IN_THREAD, (uint64_t[]){ app, c_library, CUF_FRAME_CREATOR | APP }, 3);
+	add_stack(maker, IN_CHAIN, (uint64_t[]){ library, CUF_FRAME_CREATOR | LIBRARY_IN_THREAD },
+		  2);
+	add_stack(maker, ITS_OWN_CREATOR, (uint64_t[]){ library, CUF_FRAME_CREATOR | 6 }, 2);
+	opened = open_merged(maker, NULL);
+	reader = opened.run.processes[0].reader;
+
+	frames = reader_stack(reader, LIBRARY_IN_THREAD, &depth, &stop);
+	assert_int_equal(depth, 3); /* without what runs the thread */
+	assert_int_equal(frames[0], library);
+	assert_int_equal(frames[2], app);
+	assert_true(reader_stack_is_joined(reader, LIBRARY_IN_THREAD));
+	assert_int_equal(reader_place(reader, LIBRARY_IN_THREAD), APP);
+
+	frames = reader_stack(reader, APP_IN_THREAD, &depth, &stop);
+	assert_int_equal(depth, 2);
+	assert_int_equal(frames[1], c_library);
+	assert_false(reader_stack_is_joined(reader, APP_IN_THREAD));
+	assert_int_equal(reader_stack_creator(reader, APP_IN_THREAD), APP);
+
+	frames = reader_stack(reader, IN_CHAIN, &depth, &stop);
+	assert_int_equal(depth, 4);
+	assert_int_equal(frames[3], app);
+
+	reader_stack(reader, ITS_OWN_CREATOR, &depth, &stop); /* damage ends somewhere */
+	assert_in_range(depth, 1, 8);
+	assert_int_equal(reader_stack_creator(reader, LIBRARY), 0);
+	run_fini(&opened.run);
+	maker_free_all(maker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +318,7 @@ int main(void)
 		cmocka_unit_test(test_stack_identity__without_names_offsets_are_compared),
 		cmocka_unit_test(test_stack_identity__python_by_name_and_line),
 		cmocka_unit_test(test_stack_identity__a_place_is_a_line_of_the_program_itself),
+		cmocka_unit_test(test_stack_identity__a_librarys_thread_goes_on_with_its_creator),
 		cmocka_unit_test(test_stack_identity__the_sites_of_an_incident_are_summed),
 		cmocka_unit_test(test_stack_identity__growth_is_judged_over_the_site),
 	};
