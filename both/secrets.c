@@ -115,6 +115,16 @@ static bool is_number(const char *text, size_t bytes)
 	return bytes && bytes <= LONGEST_NUMBER && is_digit(text[bytes - 1]);
 }
 
+/* The same where JSON may go on behind it: "64}", "64, \"stop\": []}". */
+static bool is_number_of_json(const char *text, size_t bytes)
+{
+	size_t end = 0;
+
+	while (end < bytes && !is_blank(text[end]) && !is_any(text[end], ",}]"))
+		end++;
+	return is_number(text, end);
+}
+
 bool secrets_is_name(const char *name, size_t name_bytes, const char *value, size_t value_bytes)
 {
 	enum secrets_next what = value_of(name, name_bytes);
@@ -240,6 +250,8 @@ static size_t named(enum secrets_kind kind, const char *text, size_t bytes, stru
 		for (stop = value; stop < bytes && !is_any(text[stop], "\"' \t\n:=");)
 			stop++;
 	if (!secrets_is_name(text, end, text + value, stop - value) ||
+	    (is_any(text[end], "\"'") && value_of(text, end) == SECRETS_UNLESS_NUMBER &&
+	     is_number_of_json(text + value, stop - value)) ||
 	    (kind == SECRETS_WORDS &&
 	     (!is_assigned || !looks_like_password(text + value, stop - value))))
 		return end;
@@ -290,7 +302,9 @@ static bool is_told(enum secrets_next why, const char *word, size_t bytes, struc
 	*found = (struct secret){ from, bytes - from };
 	if (why == SECRETS_IF_PASSWORD)
 		return looks_like_password(word, bytes);
-	if (why == SECRETS_VALUE || (why == SECRETS_UNLESS_NUMBER && !is_number(word, bytes)))
+	if (why == SECRETS_UNLESS_NUMBER && is_number_of_json(word, bytes))
+		return false;
+	if (why == SECRETS_VALUE || why == SECRETS_UNLESS_NUMBER)
 		return bytes && !starts_with(word, bytes, "--");
 	if (colon)
 		return true;

@@ -28,6 +28,8 @@ static const struct row { uint32_t type; const char *written, *read; } rows[] = 
 	{ CUF_META_CMDLINE, "run --key", "run --key" },
 	{ CUF_META_CMDLINE, "vllm --max-num-batched-tokens 8192 --tokenizer m --token 12345",
 	  "vllm --max-num-batched-tokens 8192 --tokenizer m --token ***" },
+	{ CUF_META_CMDLINE, "curl -d {\"max_tokens\": 64} -d {\"max_tokens\":64,\"n\":1} x",
+	  "curl -d {\"max_tokens\": 64} -d {\"max_tokens\":64,\"n\":1} x" },
 	{ CUF_META_ENV, "VLLM_API_KEY=S3CRET", "VLLM_API_KEY=***" },
 	{ CUF_META_ENV, "OLLAMA_HOST=http://u:S3CRET@h", "OLLAMA_HOST=http://u:***@h" },
 	{ CUF_META_ENV, "VLLM_X=k=1", "VLLM_X=k=1" },

@@ -14,6 +14,8 @@ static const char *const secrets[][2] = {
 	{ "-pS3CRETmysql", "" },
 	{ "-p", "S3CRETmysql" },
 	{ "{\"api_key\": \"S3CRETjson\"}", "" },
+	{ "{\"max_tokens\": 64, \"token\": \"S3CRETjson\"}", "" },
+	{ "{\"auth_tokens\": [\"S3CRETjson\"]}", "" },
 	{ "{\"user\": \"bob\", \"password\":\"S3CRETjson\"}", "" },
 	{ "--password", "-S3CRETdash" },
 	{ "postgres://bob:p@S3CRETat@host/db", "" },
@@ -86,6 +88,9 @@ static const char *const harmless[][2] = {
 	{ "--tokenizer", "/models/llama" },
 	{ "--tokenizer-mode=auto", "" },
 	{ "--max-tokens-per-batch", "8k" },
+	{ "{\"max_tokens\": 64}", "" },
+	{ "{\"max_tokens\":64,\"stop\":[]}", "" },
+	{ "{\"max_tokens\":", "64}" },
 };
 
 static const char *redacted(const char *const pair[2], char *out, size_t bytes)
