@@ -62,7 +62,7 @@ static int least(int a, int b) { return a < b ? a : b; }
 static void serve(struct serving *serving)
 {
 	struct server *server = &serving->server;
-	struct pollfd fds[3];
+	struct pollfd fds[4];
 
 	for (;;) {
 		int wait_ms = watch_work(&server->watch);
@@ -75,7 +75,9 @@ static void serve(struct serving *serving)
 		fds[0] = (struct pollfd){ serving->signals, POLLIN, 0 };
 		fds[1] = (struct pollfd){ server->watch.worker.socket, POLLIN, 0 };
 		fds[2] = (struct pollfd){ serving->http ? http_fd(serving->http) : -1, POLLIN, 0 };
-		poll(fds, 3, wait_ms);
+		fds[3] = (struct pollfd){ serving->http ? http_child_fd(serving->http) : -1,
+					  POLLIN, 0 };
+		poll(fds, 4, wait_ms);
 		if (fds[0].revents)
 			return;
 		if (watch_now_ns() - server->refreshed_ns > 1000000000)
@@ -175,6 +177,7 @@ static int run_serve(const struct opts *opts, const struct cmd *const *commands)
 	hosts = opts_list(opts, "allow-host", &serving.server.host_count);
 	memcpy(serving.server.hosts, hosts, serving.server.host_count * sizeof *hosts);
 	serving.server.metrics.no_sites = opts_has(opts, "no-sites");
+	serving.server.memory_bytes = opts_number(opts, "memory", (uint64_t)512 << 20);
 	serving.metrics_file = opts_text(opts, "metrics-file");
 	serving.every_ns = opts_number(opts, "every", 15) * 1000000000;
 	if (open_directory(&serving, opts, &directory))
@@ -224,8 +227,9 @@ const struct cmd cmd_serve = {
 	.summary = "serve metrics and pages of processes that run",
 	.usage = "[OPTIONS] [DIRECTORY]",
 	.manual = "cuflight-serve",
-	.about = "Watches a directory of recordings and answers on a port: /metrics for Prometheus."
-		 " It reads files only: the recorded processes notice nothing. A request never "
+	.about = "Watches a directory of recordings and answers on a port: /metrics for Prometheus,"
+		 " /report, /report.json and /report.html, /debug/pprof/gpu and /debug/pprof/heap."
+		 " It reads files only: the recorded processes notice nothing. A scrape never "
 		 "analyses: levels are read, and everything else is of the last pass over the "
 		 "recording, which a process of its own makes every ten seconds, or when a hundred "
 		 "times the cost of the last one is over. Without an argument, reads the directory "

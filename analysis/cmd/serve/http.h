@@ -21,6 +21,7 @@ void http_close(struct http *http);
 
 unsigned http_port(const struct http *http); /* that was given to port 0 */
 int http_fd(const struct http *http);        /* readable: call http_run */
+int http_child_fd(const struct http *http);  /* the same; -1: nothing to wait for */
 /* Answers what is there. Returns the milliseconds until it wants to be called again. */
 int http_run(struct http *http);
 

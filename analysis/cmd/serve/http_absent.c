@@ -15,4 +15,5 @@ struct http *http_open(struct server *server, const struct listen_address *addre
 void http_close(struct http *http) { (void)http; }
 unsigned http_port(const struct http *http) { (void)http; return 0; }
 int http_fd(const struct http *http) { (void)http; return -1; }
+int http_child_fd(const struct http *http) { (void)http; return -1; }
 int http_run(struct http *http) { (void)http; return -1; }

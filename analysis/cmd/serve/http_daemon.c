@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/serve/child.h"
 
-enum { ANSWER_SECONDS = 90, SPARE_CONNECTIONS = 16 };
+enum { ANSWER_SECONDS = 90, SPARE_CONNECTIONS = 16, WAITING_MOST = 16 };
 
 /* One connection. Until its request is complete it may be closed at any time. */
 struct link {
@@ -19,13 +21,15 @@ struct link {
 	int socket;
 	uint64_t since_ns; /* it began, or its last request was answered */
 	bool is_answering, is_closing;
+	struct MHD_Connection *waiting; /* for a child; NULL */
 };
 
 struct http {
 	struct MHD_Daemon *daemon;
 	struct server *server;
 	struct link *links;
-	unsigned link_count;
+	unsigned link_count, waiting_count;
+	struct children children;
 };
 
 /* ---- connections ---- */
@@ -134,15 +138,28 @@ static const char *query_of(void *state, const char *key)
 	return MHD_lookup_connection_value(state, MHD_GET_ARGUMENT_KIND, key);
 }
 
-static enum MHD_Result send_answer(struct MHD_Connection *connection, struct answer *answer)
+/* Takes the body, or what a child wrote. */
+static struct MHD_Response *response_of(struct answer *answer, const struct child_result *made)
 {
-	struct MHD_Response *response = MHD_create_response_from_buffer(
-		answer->bytes, answer->body, MHD_RESPMEM_MUST_FREE);
+	struct MHD_Response *response;
+
+	if (made)
+		return MHD_create_response_from_fd64(made->bytes, dup(made->fd));
+	response = MHD_create_response_from_buffer(answer->bytes, answer->body,
+						   MHD_RESPMEM_MUST_FREE);
+	if (response)
+		answer->body = NULL;
+	return response;
+}
+
+static enum MHD_Result send_answer(struct MHD_Connection *connection, struct answer *answer,
+				   const struct child_result *made)
+{
+	struct MHD_Response *response = response_of(answer, made);
 	enum MHD_Result result;
 
 	if (!response)
 		return MHD_NO;
-	answer->body = NULL;
 	MHD_add_response_header(response, "Content-Type", answer->type);
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -157,6 +174,47 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, struct ans
 	result = MHD_queue_response(connection, answer->status, response);
 	MHD_destroy_response(response);
 	return result;
+}
+
+/* After a child has ended, libmicrohttpd asks again for each connection that waited. */
+static enum MHD_Result wait_for_child(struct http *http, struct MHD_Connection *connection,
+				      struct link *link, struct answer *answer)
+{
+	if (http->waiting_count >= WAITING_MOST || !link) {
+		answer_fini(answer);
+		answer_text(answer, 503, "too many wait for reports\n");
+		return send_answer(connection, answer, NULL);
+	}
+	children_start(&http->children, answer->words);
+	link->waiting = connection;
+	http->waiting_count++;
+	MHD_suspend_connection(connection);
+	return MHD_YES;
+}
+
+static void resume_waiting(struct http *http)
+{
+	for (struct link *link = http->links; link; link = link->next) {
+		if (!link->waiting)
+			continue;
+		MHD_resume_connection(link->waiting);
+		link->waiting = NULL;
+	}
+	http->waiting_count = 0;
+}
+
+static enum MHD_Result answer_by_child(struct http *http, struct MHD_Connection *connection,
+				       struct link *link, struct answer *answer)
+{
+	const struct child_result *made = children_find(&http->children, answer->words);
+
+	if (!made)
+		return wait_for_child(http, connection, link, answer);
+	if (made->is_good)
+		return send_answer(connection, answer, made);
+	answer_fini(answer);
+	answer_text(answer, 500, "the report could not be made\n");
+	return send_answer(connection, answer, NULL);
 }
 
 static enum MHD_Result on_request(void *state, struct MHD_Connection *connection,
@@ -178,7 +236,8 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
 	if (link)
 		link->is_answering = true;
 	server_answer(http->server, &request, &answer);
-	result = send_answer(connection, &answer);
+	result = answer.words[0] ? answer_by_child(http, connection, link, &answer) :
+				   send_answer(connection, &answer, NULL);
 	answer_fini(&answer);
 	return result;
 }
@@ -214,6 +273,7 @@ struct http *http_open(struct server *server, const struct listen_address *addre
 	struct http *http = xalloc_zeroed(1, sizeof *http);
 
 	http->server = server;
+	children_init(&http->children, server->memory_bytes);
 	errno = 0;
 	http->daemon = start(http, address);
 	if (http->daemon)
@@ -226,7 +286,9 @@ struct http *http_open(struct server *server, const struct listen_address *addre
 
 void http_close(struct http *http)
 {
+	resume_waiting(http);
 	MHD_stop_daemon(http->daemon);
+	children_fini(&http->children);
 	free(http);
 }
 
@@ -244,10 +306,14 @@ int http_fd(const struct http *http)
 	return info ? info->epoll_fd : -1;
 }
 
+int http_child_fd(const struct http *http) { return http->children.fd; }
+
 int http_run(struct http *http)
 {
 	MHD_UNSIGNED_LONG_LONG ms;
 
+	if (children_take(&http->children))
+		resume_waiting(http);
 	close_slow_ones(http);
 	MHD_run(http->daemon);
 	if (MHD_get_timeout(http->daemon, &ms) != MHD_YES || ms > 1000)

@@ -77,12 +77,115 @@ static void answer_health(struct server *server, const struct request *request,
 	answer_text(answer, 200, "ok\n");
 }
 
+/* ---- reports and profiles, which a child makes ---- */
+
+static void put_word(struct answer *answer, const char *word)
+{
+	for (size_t i = 0; i < SERVE_WORDS; i++)
+		if (!answer->words[i]) {
+			answer->words[i] = xalloc_string(word);
+			return;
+		}
+}
+
+/* The process of ?process=, else the only one; the newest one where several are shown. */
+static const struct watch_process *asked_process(const struct server *server,
+						 const struct request *request)
+{
+	const char *name = request->query(request->state, "process");
+	const struct watch_process *found = NULL;
+
+	for (size_t i = 0; i < server->watch.count; i++) {
+		const struct watch_process *process = server->watch.processes[i];
+		if (!process->is_succeeded && (!name || !strcmp(process->name, name)))
+			found = process;
+	}
+	return found;
+}
+
+static void run_child(struct server *server, const struct request *request,
+		      struct answer *answer, const char *const *words, const char *type)
+{
+	const struct watch_process *process;
+
+	server_refresh(server);
+	process = asked_process(server, request);
+	if (!process) {
+		answer_text(answer, 404, "there is no such process\n");
+		return;
+	}
+	for (; *words; words++)
+		put_word(answer, *words);
+	put_word(answer, "--");
+	put_word(answer, process->path);
+	answer->status = 200;
+	answer->type = type;
+}
+
+static void answer_report(struct server *server, const struct request *request,
+			  struct answer *answer)
+{
+	static const char *const words[] = { "report", NULL };
+
+	run_child(server, request, answer, words, plain);
+}
+
+static void answer_report_json(struct server *server, const struct request *request,
+			       struct answer *answer)
+{
+	static const char *const words[] = { "report", "--json", NULL };
+
+	run_child(server, request, answer, words, "application/json");
+}
+
+static void answer_page(struct server *server, const struct request *request,
+			struct answer *answer)
+{
+	static const char *const words[] = { "report", "--html", NULL };
+
+	run_child(server, request, answer, words, "text/html; charset=utf-8");
+	answer->policy = "default-src 'none'; script-src 'unsafe-inline'; style-src "
+			 "'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+}
+
+static void answer_heap(struct server *server, const struct request *request,
+			struct answer *answer)
+{
+	static const char *const words[] = { "export", "--to=pprof", "--kind=host", NULL };
+
+	run_child(server, request, answer, words, "application/octet-stream");
+}
+
+/* ?device=N: only that one. */
+static void answer_gpu(struct server *server, const struct request *request,
+		       struct answer *answer)
+{
+	const char *words[5] = { "export", "--to=pprof",
+				"--kind=device,managed,async,vmm,array,imported" };
+	const char *device = request->query(request->state, "device");
+	char option[32];
+
+	if (device && (!*device || strspn(device, "0123456789") != strlen(device) ||
+		       strlen(device) > 4)) {
+		answer_text(answer, 400, "device is a number\n");
+		return;
+	}
+	snprintf(option, sizeof option, "--device=%s", device ? device : "");
+	words[3] = device ? option : NULL;
+	run_child(server, request, answer, words, "application/octet-stream");
+}
+
 static const struct route {
 	const char *path;
 	bool is_public; /* without the token */
 	route_function *answer;
 } routes[] = {
 	{ "/metrics", false, answer_metrics },
+	{ "/report", false, answer_report },
+	{ "/report.json", false, answer_report_json },
+	{ "/report.html", false, answer_page },
+	{ "/debug/pprof/heap", false, answer_heap },
+	{ "/debug/pprof/gpu", false, answer_gpu },
 	{ "/healthz", true, answer_health },
 	{ "/-/ready", true, answer_health },
 };

@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Reports and profiles that `cuflight serve` makes on request, against what the command itself prints.
+load live.bash
+
+need() { command -v "$1" >/dev/null || skip "no $1 here"; }
+
+setup_servers() {
+	start_server one
+	start_server two
+	order one keep 11
+	order two keep 23
+	order two fail
+	start_serve rec
+}
+
+@test "a report is the command's own, of the process that was asked for" {
+	setup_servers
+	get -f -G --data-urlencode 'process=python3' "$address/report.json" >served.json
+	get -f -G --data-urlencode 'process=python3 #2' "$address/report.json" >second.json
+	python3 - "$(<one.pid)" "$(<two.pid)" <<'END'
+import json, sys
+for path, pid, mib in (('served.json', sys.argv[1], 11), ('second.json', sys.argv[2], 23)):
+    report = json.load(open(path))
+    assert [str(process['pid']) for process in report['processes']] == [pid], path
+    assert sum(row['bytes'] for row in report['devices'][0]['owners'] if row['kind'] == 'device') == mib << 20, path
+END
+	get -f -o screen "$address/report"
+	grep '^RUNNING: server.py' screen || { cat screen; return 1; }
+	[ "$(get -o said -w '%{http_code}' "$address/report?process=nobody")" = 404 ]
+	[ "$(get -o said -w '%{http_code}' "$address/debug/pprof/gpu?device=-1")" = 400 ]
+	[ "$(get -o said -w '%{http_code}' "$address/debug/pprof/gpu?device=0%20--help")" = 400 ]
+}
+
+@test "go tool pprof reads both profiles by their address, and they have the bytes of the server" {
+	need go
+	setup_servers
+	go tool pprof -raw -sample_index=inuse_space "$address/debug/pprof/gpu?process=python3" >gpu 2>said || { cat said; return 1; }
+	go tool pprof -top -sample_index=inuse_space "$address/debug/pprof/gpu?process=python3" | tee top
+	grep -q 'of 11MB total\|of 11264kB total' top
+	grep -q 'keep' top
+	go tool pprof -top "$address/debug/pprof/heap?process=python3" >heap
+	grep -q 'Showing nodes' heap
+}
+
+@test "many that ask at once get the same report, and metrics are answered meanwhile" {
+	local i
+	setup_servers
+	waiting=
+	for i in $(seq 12); do get -f "$address/report.json?process=python3" >many.$i & waiting+=" $!"; done
+	get -f "$address/metrics" >metrics.txt
+	# shellcheck disable=SC2086 # a list
+	wait $waiting
+	for i in $(seq 12); do cmp many.1 many.$i; done
+	grep -q '"schema": *"cuflight.report/1"' many.1
+}
+
+@test "the page of a process is whole, and asks nobody else" {
+	setup_servers
+	[ "$(get -o page -w '%{http_code}' "$address/report.html?process=python3")" != 500 ] || skip "built without the page"
+	grep -q '</html>' page
+	get -D headers -o page "$address/report.html?process=python3"
+	grep -qi "content-security-policy: default-src 'none'" headers
+}
