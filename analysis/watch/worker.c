@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -58,7 +59,7 @@ static void be_a_worker(int socket, pid_t owner, uint64_t memory_bytes)
 		_exit(0);
 	prctl(PR_SET_NAME, "cuflight-pass");
 	dup2(socket, 3);
-	close_range(4, ~0u, 0);
+	syscall(SYS_close_range, 4, ~0u, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_IGN); /* a terminal sends it to both: the owner decides */
@@ -79,7 +80,9 @@ static _Noreturn void work(struct worker_desk *desk, const struct worker *worker
 		if (!has_grown(worker->memory_bytes))
 			continue;
 		pass_maker_trim(maker);
+#ifdef __GLIBC__ /* musl keeps less */
 		malloc_trim(0);
+#endif
 	}
 	_exit(0);
 }

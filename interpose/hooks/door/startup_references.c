@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "interpose/objects/elf_symbol.h"
+#include "interpose/platform/page.h"
 #include "interpose/platform/sys.h"
 #include "interpose/hooks/door/rows.h"
 #include "interpose/hooks/loader/dso.h"
@@ -23,7 +24,6 @@ enum { ADDRESS_IN_TABLE = R_X86_64_GLOB_DAT, ADDRESS_IN_DATA = R_X86_64_64 };
 #elif defined __aarch64__
 enum { ADDRESS_IN_TABLE = R_AARCH64_GLOB_DAT, ADDRESS_IN_DATA = R_AARCH64_ABS64 };
 #endif
-enum { PAGE = 4096 };
 
 /* The references of one object, by its dynamic section. */
 struct references {
@@ -88,13 +88,14 @@ static struct definition definition_but_ours(const struct link_map *self, const 
 
 /* ---- correcting ---- */
 
-/* The loader makes this part of an object read-only when it has written the addresses. */
+/* The loader makes these pages of an object read-only when it has written the addresses. */
 static bool is_sealed(const struct dl_phdr_info *object, uintptr_t place)
 {
 	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *header = &object->dlpi_phdr[i];
-		if (header->p_type == PT_GNU_RELRO &&
-		    place - (object->dlpi_addr + header->p_vaddr) < header->p_memsz)
+		uintptr_t from = object->dlpi_addr + header->p_vaddr;
+		if (header->p_type == PT_GNU_RELRO && place >= from &&
+		    place < ((from + header->p_memsz) & -cuf_page_bytes()))
 			return true;
 	}
 	return false;
@@ -102,15 +103,15 @@ static bool is_sealed(const struct dl_phdr_info *object, uintptr_t place)
 
 static void write_address(const struct dl_phdr_info *object, void **place, void *address)
 {
-	const uintptr_t page = (uintptr_t)place & ~(uintptr_t)(PAGE - 1);
+	const uintptr_t bytes = cuf_page_bytes(), page = (uintptr_t)place & -bytes;
 	if (!is_sealed(object, (uintptr_t)place)) {
 		*place = address;
 		return;
 	}
-	if (cuf_sys(SYS_mprotect, (long)page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0))
+	if (cuf_sys(SYS_mprotect, (long)page, (long)bytes, PROT_READ | PROT_WRITE, 0, 0, 0))
 		return;
 	*place = address;
-	cuf_sys(SYS_mprotect, (long)page, PAGE, PROT_READ, 0, 0, 0);
+	cuf_sys(SYS_mprotect, (long)page, (long)bytes, PROT_READ, 0, 0, 0);
 }
 
 /* A function behind us or in front is no reason: then the reference means a function, and ours
