@@ -101,11 +101,15 @@ size_t places_own_frame(const struct places *places, const struct frame *items, 
 {
 	size_t first = first_python(items, count);
 	for (; first + 1 < count; first++) {
-		if (is_outermost(&items[first]) || is_outermost(&items[first + 1]))
+		bool library = is_library(&items[first]);
+
+		if (is_outermost(&items[first]) || frame_is_python(&items[first]))
 			break;
-		if (frame_is_python(&items[first]))
+		if (!library && !is_wrapper(places, &items[first]))
 			break;
-		if (!is_library(&items[first]) && !is_wrapper(places, &items[first]))
+		/* main may have called the library */
+		if (is_outermost(&items[first + 1]) &&
+		    (!library || is_library(&items[first + 1])))
 			break;
 	}
 	return first;

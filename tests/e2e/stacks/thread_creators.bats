@@ -30,6 +30,27 @@ names_line() {
 	report_has '!d.leaks[0].stack.some((f) => f.function === "start_thread")'
 }
 
+@test "C: main itself has the C library copy, here and in a thread: its lines" {
+	cat >m.c <<-'C'
+		#include <pthread.h>
+		#include <stdlib.h>
+		#include <string.h>
+		char *kept[40];
+		int main(void) { char *m = malloc(1 << 20); memset(m, 'x', (1 << 20) - 1); m[(1 << 20) - 1] = 0;
+		for (int i = 0; i < 20; i++)
+		kept[i] = strdup(m);
+		for (int i = 20; i < 40; i++) { pthread_t t;
+		pthread_create(&t, NULL, (void *(*)(void *))(void *)strdup, m);
+		pthread_join(t, (void **)&kept[i]); }
+		return 0; }
+	C
+	cc -g -O1 -pthread -o m m.c
+	recorded ./m
+	cat screen
+	grep -qE '^  main \((m.c)?:7\) +20.0 MiB' screen
+	grep -qE '^  main \((m.c)?:9\), in a thread +20.0 MiB' screen
+}
+
 @test "C: the program's own function in a thread: its line" {
 	recorded "$build/victims/thread_creators" own
 	names_line copy_text
