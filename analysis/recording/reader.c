@@ -455,6 +455,8 @@ uint64_t reader_segment_count(const struct reader *reader, enum cuf_section_id r
 }
 
 /* Copies the header of the segment, then limits `used` to what the file has. */
+enum { SEGMENTS_KEPT = 256 }; /* 16 MiB of a host ring */
+
 bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint64_t index,
 		    struct cuf_segment *segment, const uint8_t **records)
 {
@@ -469,6 +471,10 @@ bool reader_segment(const struct reader *reader, enum cuf_section_id ring, uint6
 	if (segment->used > room)
 		segment->used = (uint32_t)room;
 	*records = section->at + from + sizeof *segment;
+	/* Whoever reads only the headers maps the pages around each. */
+	if (index % SEGMENTS_KEPT == SEGMENTS_KEPT - 1)
+		reader_drop_range(reader, section->at + from - (SEGMENTS_KEPT - 1) * bytes,
+				  (SEGMENTS_KEPT - 1) * bytes);
 	return segment->ticket != 0 && segment->used != 0;
 }
 
