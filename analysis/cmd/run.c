@@ -53,6 +53,14 @@ static int prepare_file(const struct destination *destination, bool force)
 	return -1;
 }
 
+/* With mode=0640 a directory is the group's to read, too, whatever the umask is. */
+static bool group_reads(const struct opts *opts)
+{
+	const char *mode = opts_text(opts, "mode"), *settings = getenv("CUFLIGHT_OPTIONS");
+
+	return mode ? !strcmp(mode, "0640") : settings && strstr(settings, "mode=0640");
+}
+
 /* Fails before the command starts, because nobody wants to run it twice. */
 static int prepare_destination(struct destination *destination, const struct opts *opts)
 {
@@ -60,7 +68,7 @@ static int prepare_destination(struct destination *destination, const struct opt
 		say_error("cannot use the output path: %s", strerror(errno ? errno : ENAMETOOLONG));
 		return -1;
 	}
-	if (destination_prepare(destination)) {
+	if (destination_prepare(destination, group_reads(opts))) {
 		say_error("cannot create directory '%s': %s; choose another with -o",
 			  destination->directory, strerror(errno));
 		return -1;

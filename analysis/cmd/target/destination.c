@@ -80,8 +80,8 @@ int destination_set(struct destination *destination, const char *requested)
 	return 0;
 }
 
-/* As mkdir -p. Directories that a pattern adds are created by the recorder. */
-int destination_prepare(const struct destination *destination)
+/* Directories that a pattern adds are created by the recorder. */
+int destination_prepare(const struct destination *destination, bool group_reads)
 {
 	char path[PATH_MAX + 1];
 	struct stat st;
@@ -89,7 +89,7 @@ int destination_prepare(const struct destination *destination)
 	snprintf(path, sizeof path, "%s/", destination->directory);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		if (mkdir(path, 0777) && errno != EEXIST)
+		if (mkdir(path, 0777) ? errno != EEXIST : group_reads && chmod(path, 0750))
 			return -1;
 		*slash = '/';
 	}

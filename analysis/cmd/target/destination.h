@@ -25,7 +25,8 @@ struct destination {
 /* requested: the value of -o, or NULL. */
 int destination_set(struct destination *destination, const char *requested);
 
-/* Creates the directory and its parents. 0, or -1 with errno. */
-int destination_prepare(const struct destination *destination);
+/* Creates the directory and its parents, by the umask; group_reads: for this group, too. 0, or -1
+ * with errno. */
+int destination_prepare(const struct destination *destination, bool group_reads);
 
 #endif

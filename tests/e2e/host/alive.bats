@@ -111,6 +111,14 @@ is_seen_as() {
 	done
 }
 
+@test "run with mode=0640: the directory that it makes is the group's to read, whatever the umask is" {
+	umask 077
+	"$cuflight" run -q --mode=0640 -o option/here/ -- true
+	CUFLIGHT_OPTIONS=mode=0640 "$cuflight" run -q -o variable/here/ -- true
+	"$cuflight" run -q -o own/here/ -- true
+	[ "$(stat -c %a option option/here variable variable/here own own/here | tr '\n' ' ')" = "750 750 750 750 700 700 " ]
+}
+
 # Two threads replace blocks of 1 MiB as fast as they can: at each moment 998 to 1,000 are live.
 write_replacer() {
 	cat >replacer.py <<'END'
