@@ -6,6 +6,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_run,
 	&cmd_report,
 	&cmd_what_if,
+	&cmd_top,
 	&cmd_serve,
 	&cmd_rules,
 	&cmd_list,

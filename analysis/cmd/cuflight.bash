@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report what-if serve rules list pack clean check baseline diff phases export doctor env install help'
+	commands='run report what-if top serve rules list pack clean check baseline diff phases export doctor env install help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -25,6 +25,8 @@ _cuflight() {
 			--sysroot= --debuginfod --output= --force --json --help --version --quiet
 			--verbose --color=' ;;
 		what-if) options='--set= --host --all --output= --force --format= --json --help --version --quiet
+			--verbose --color=' ;;
+		top) options='--once --json --count= --every= --top= --warm-up= --help --version --quiet
 			--verbose --color=' ;;
 		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every= --no-sites
 			--memory= --warm-up= --processor= --help --version --quiet --verbose --color=' ;;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "analysis/cmd/serve/guard.h"
 #include "analysis/base/xalloc.h"
+#include "analysis/view/top/frame.h"
 
 enum { FRESH_NS = 100000000 };
 
@@ -68,6 +69,23 @@ static void answer_metrics(struct server *server, const struct request *request,
 	answer->type = is_openmetrics ?
 			       "application/openmetrics-text; version=1.0.0; charset=utf-8" :
 			       "text/plain; version=0.0.4; charset=utf-8";
+}
+
+static void answer_live(struct server *server, const struct request *request,
+			struct answer *answer)
+{
+	FILE *out = open_memstream(&answer->body, &answer->bytes);
+
+	(void)request;
+	if (!out) {
+		answer_text(answer, 500, "out of memory\n");
+		return;
+	}
+	server_refresh(server);
+	top_json(out, &server->watch);
+	fclose(out);
+	answer->status = 200;
+	answer->type = "application/json";
 }
 
 static void answer_health(struct server *server, const struct request *request,
@@ -181,6 +199,7 @@ static const struct route {
 	route_function *answer;
 } routes[] = {
 	{ "/metrics", false, answer_metrics },
+	{ "/live.json", false, answer_live },
 	{ "/report", false, answer_report },
 	{ "/report.json", false, answer_report_json },
 	{ "/report.html", false, answer_page },

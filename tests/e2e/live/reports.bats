@@ -25,6 +25,8 @@ for path, pid, mib in (('served.json', sys.argv[1], 11), ('second.json', sys.arg
     assert [str(process['pid']) for process in report['processes']] == [pid], path
     assert sum(row['bytes'] for row in report['devices'][0]['owners'] if row['kind'] == 'device') == mib << 20, path
 END
+	get -f -o live.json "$address/live.json"
+	grep -q '"schema":"cuflight.live/1"' live.json
 	get -f -o screen "$address/report"
 	grep '^RUNNING: server.py' screen || { cat screen; return 1; }
 	[ "$(get -o said -w '%{http_code}' "$address/report?process=nobody")" = 404 ]

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cuflight top`: what runs, frame by frame. */
+#include "analysis/cmd/cmd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/target/destination.h"
+#include "analysis/view/top/frame.h"
+
+/* Every process that is shown has been analysed, or cannot be. */
+static bool is_complete(const struct watch *watch)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		if (!watch->processes[i]->pass && !*watch->processes[i]->pass_error)
+			return false;
+	return true;
+}
+
+/* Until the time has come; the first frame waits for the first passes only. */
+static void wait_for_frame(struct watch *watch, uint64_t until_ns, bool is_first)
+{
+	do {
+		int wait_ms = watch_work(watch);
+		uint64_t now_ns = watch_now_ns();
+		struct pollfd worker = { watch->worker.socket, POLLIN, 0 };
+
+		if (is_first ? is_complete(watch) : now_ns >= until_ns)
+			break;
+		if (!is_first && until_ns - now_ns < (uint64_t)wait_ms * 1000000)
+			wait_ms = (int)((until_ns - now_ns) / 1000000 + 1);
+		poll(&worker, 1, wait_ms);
+	} while (true);
+	watch_refresh(watch);
+}
+
+static void show_frames(struct watch *watch, const struct opts *opts)
+{
+	static const char clear[] = "\033[H\033[J";
+	bool is_json = opts_has(opts, "json");
+	bool is_screen = !is_json && !opts_has(opts, "once") && isatty(STDOUT_FILENO);
+	uint64_t count = opts_has(opts, "once") ? 1 : opts_number(opts, "count", 0);
+	uint64_t every_ns = opts_number(opts, "every", 2) * 1000000000, next_ns = watch_now_ns();
+
+	for (uint64_t frame = 0; !count || frame < count; frame++) {
+		wait_for_frame(watch, next_ns, !frame);
+		next_ns = watch_now_ns() + every_ns;
+		if (is_screen)
+			fputs(clear, stdout);
+		if (is_json)
+			top_json(stdout, watch);
+		else
+			top_text(stdout, watch, (unsigned)opts_number(opts, "top", 8));
+		if (fflush(stdout) || ferror(stdout))
+			return;
+	}
+}
+
+static int run_top(const struct opts *opts, const struct cmd *const *commands)
+{
+	static struct destination destination;
+	struct watch_options options = { .share = 0.02, .memory_bytes = (uint64_t)512 << 20,
+					 .warm_up_s = (double)opts_number(opts, "warm-up", 0) };
+	const char *directory = destination.directory;
+	static struct watch watch;
+
+	(void)commands;
+	if (opts->operand_count > 1) {
+		say_error("too many arguments: '%s'; top reads one directory or one recording",
+			  opts->operands[1]);
+		return CMD_USAGE;
+	}
+	if (opts->operand_count)
+		directory = opts->operands[0];
+	else
+		destination_set(&destination, NULL);
+	if (opts_has(opts, "once"))
+		options.share = 1;
+	if (watch_open(&watch, directory, &options)) {
+		say_error("cannot read '%s': %s", directory, strerror(errno));
+		return CMD_USAGE;
+	}
+	show_frames(&watch, opts);
+	watch_close(&watch);
+	return CMD_FINE;
+}
+
+static const struct opt options[] = {
+	{ "once", 0, OPT_FLAG, NULL, 0, 0, NULL, "print one frame" },
+	{ "json", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "print each frame as a line of JSON (cuflight.live/1)" },
+	{ "count", 'n', OPT_COUNT, "N", 1, 1000000000, NULL,
+	  "end after N frames; without it, never" },
+	{ "every", 'd', OPT_COUNT, "SECONDS", 1, 3600, "2", "time between two frames" },
+	{ "top", 0, OPT_COUNT, "N", 1, 64, "8", "call sites of each process" },
+	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
+	  "before that nothing is called growth; what else takes time is in proportion to it" },
+};
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
+
+const struct cmd cmd_top = {
+	.name = "top",
+	.summary = "show what runs: who holds each GPU, what grows, how long it lasts",
+	.usage = "[OPTIONS] [DIRECTORY|RECORDING]",
+	.manual = "cuflight-top",
+	.about = "Shows the processes of a directory of recordings that run, or ended within "
+		 "the last five minutes: who holds each GPU, a verdict, and the largest "
+		 "call sites. On a terminal a frame replaces the one before. It reads files "
+		 "only.",
+	.examples = "cuflight top rec/\ta frame every two seconds\n"
+		    "cuflight top --once --json rec/\tfor a script\n",
+	.groups = { &option_group, &opts_common },
+	.usage_exit = CMD_USAGE,
+	.run = run_top,
+};
