@@ -282,7 +282,7 @@ $(workloads): $(B)/bench/malloc_workload_%: tests/bench/malloc_workload.c
 $(B)/bench/null_interposer.so: tests/bench/null_interposer.c
 	@mkdir -p $(@D)
 	$(call say,BENCH)$(CC) $(filter-out -MMD -MP,$(LIBF)) $(CFLAGS) -shared $< -o $@
-$(B)/bench/reader_throughput: $(B)/libanalysis.a
+$(B)/bench/reader_throughput $(B)/bench/timelapse: $(B)/libanalysis.a
 # Loaded into real programs. The first one compares the walker's stacks with libunwind's, the second
 # one measures what Python frames cost (scripts/bench python).
 probes := $(B)/bench/walker_oracle.so $(B)/bench/python_stacks.so

@@ -70,8 +70,8 @@ struct fact_site {
 	uint64_t low_bytes;           /* 95 % interval of bytes; empty where they are observed */
 	uint64_t high_bytes;
 	double interval[2];           /* 95 % interval of slope_bytes_per_s */
-	/* what the later half added to the minimum, by the earlier one; of what survives, the last
-	 * third by the first; NAN unknown */
+	/* what a second of the last third of the time added, by one of the middle third; NAN
+	 * unknown */
 	double pace;
 	/* of the minimum; of what survives where the class is GROWING; NAN unknown */
 	double slope_bytes_per_s;

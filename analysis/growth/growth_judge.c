@@ -214,13 +214,18 @@ static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *
 	return (uint64_t)llround(slope->slope);
 }
 
+/* The first third may have been filled at once. */
 static double pace_of(const struct series *series)
 {
-	size_t first = lumped(series);
-	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
-	if (!(steps.rise_first_half > 0))
+	size_t last = series->count - 1, third = series->count / 3;
+	double middle, end;
+	if (series->count <= CYCLES_MIN)
 		return NAN;
-	return steps.rise_second_half / steps.rise_first_half;
+	middle = series->bytes[last - third] - series->bytes[third];
+	end = series->bytes[last] - series->bytes[last - third];
+	if (!(middle > 0))
+		return NAN;
+	return end / middle * (double)(last - 2 * third) / (double)third;
 }
 
 /* The class of a site that has floors, its shape and its rates. */

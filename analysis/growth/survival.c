@@ -19,7 +19,6 @@ enum {
 	BLOCKS_THIRD = 4                      /* and in each third */
 };
 #define GROWN_LEAST_BYTES (1 << 20)
-#define SPAN_LEAST_S 5.0
 #define BIN_LEAST_S 0.008              /* births and events have a clock of some milliseconds */
 #define LASTING_S 3600.0
 #define SIGMAS 2.33                    /* one in a hundred, on one side */
@@ -312,9 +311,10 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 	unsigned to = last_bin(site, total, from), end = to;
 	double bin_s = ((double)time->end_ns - (double)time->begin_ns) / 1e9 / SURVIVAL_BINS;
 	double span_s = bin_s * ((double)to - from), half;
+	double least_s = time->span_least_s > 0 ? time->span_least_s : SURVIVAL_SPAN_S;
 	struct thirds thirds, all;
 
-	if (from > latest || bin_s < BIN_LEAST_S || (!is_failure && span_s < SPAN_LEAST_S))
+	if (from > latest || bin_s < BIN_LEAST_S || (!is_failure && span_s < least_s))
 		return out;
 	if (is_failure)
 		end = leave_out_idle(&work, &work_of_all, from, to);
@@ -328,7 +328,8 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 	out.bytes_per_s = thirds.all.bytes / span_s;
 	out.low = out.bytes_per_s - half;
 	out.high = out.bytes_per_s + half;
-	out.pace = thirds.last.bytes / thirds.first.bytes;
+	out.pace = thirds.last.bytes / thirds.middle.bytes * thirds.middle.bins /
+		   thirds.last.bins;
 	return out;
 }
 

@@ -24,8 +24,13 @@ enum {
 	SURVIVAL_PARTS = SURVIVAL_BINS / 2 * SURVIVAL_HALVINGS + SURVIVAL_BINS
 };
 
-/* The time observed. Events before events_ns are lost. */
-struct survival_time { uint64_t begin_ns, end_ns, events_ns; };
+/* The time observed. Events before events_ns are lost. span_least_s: shorter ones prove nothing,
+ * unless memory ran out; 0: SURVIVAL_SPAN_S. */
+#define SURVIVAL_SPAN_S 5.0
+struct survival_time {
+	uint64_t begin_ns, end_ns, events_ns;
+	double span_least_s;
+};
 
 /* Of one call site. */
 struct survival {
@@ -56,7 +61,7 @@ enum survival_verdict {
 struct survival_growth {
 	enum survival_verdict verdict;
 	double bytes_per_s, low, high; /* 95 % interval; of the time judged */
-	double pace;                   /* of the last third, by that of the first */
+	double pace;                   /* of the last third, by that of the middle */
 };
 /*
  * total: of all call sites, net_bytes and freed_bytes; what one site made where another freed as

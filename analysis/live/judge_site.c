@@ -10,7 +10,7 @@ enum {
 	CYCLES_NEEDED = 24,
 	UPTIME_PART = 4,      /* it rises for this part of the time, */
 	UPTIME_WARM_UPS = 12, /* up to so many warm-ups: an hour */
-	FILLS_ONCE = 2        /* a cache of keys and values, weights: twice the time */
+	TWICE = 2             /* as long, where a rise that ends is likely */
 };
 #define PACE_KEPT 0.75
 
@@ -19,9 +19,12 @@ static double seconds_between(uint64_t from_ns, uint64_t to_ns)
 	return (double)subtract_to_zero(to_ns, from_ns) / 1e9;
 }
 
-static bool fills_once(const struct fact_site *site)
+/* A cache of keys and values is filled once, as weights are. The ages of blocks rise, too, until a
+ * program has replaced its state once. */
+static bool may_end(const struct fact_site *site)
 {
-	return site->role && (!strcmp(site->role, "kv") || !strcmp(site->role, "weights"));
+	return site->class == CLASS_GROWING ||
+	       (site->role && (!strcmp(site->role, "kv") || !strcmp(site->role, "weights")));
 }
 
 /* Its minimum rises, whether or not that is proven to go on. */
@@ -31,6 +34,14 @@ static bool rises(const struct fact_site *site)
 		return true;
 	return site->class == CLASS_RETAINED && site->shape != SHAPE_PLATEAU &&
 	       site->slope_bytes_per_s > 0 && site->interval[0] > 0;
+}
+
+/* Without turns of the work, or where chance may make them, only growth/ tells a rise that goes on
+ * from one that ends. */
+static bool is_over_turns(const struct fact_site *site)
+{
+	return site->class <= CLASS_GROWING ||
+	       (site->kind != CUF_KIND_HOST && site->cycles >= CYCLES_NEEDED);
 }
 
 /* Not long enough, or not over enough turns of the work. */
@@ -53,8 +64,8 @@ enum live_state judge_site(const struct judge_rules *rules, const struct fact_pr
 	live->rising_s = NAN;
 	live->needed_s = fmax(rules->warm_up_s, fmin(uptime_s / UPTIME_PART,
 						     UPTIME_WARM_UPS * rules->warm_up_s));
-	if (fills_once(site))
-		live->needed_s *= FILLS_ONCE;
+	if (may_end(site))
+		live->needed_s *= TWICE;
 	if (!rises(site))
 		return LIVE_STEADY;
 	live->rising_s = uptime_s;
@@ -62,7 +73,7 @@ enum live_state judge_site(const struct judge_rules *rules, const struct fact_pr
 		live->rising_s = fmin(uptime_s, seconds_between(site->first_ns, now_ns));
 	if (is_young(live, uptime_s))
 		return LIVE_WARMING;
-	if (site->class > CLASS_GROWING || site->pace < PACE_KEPT)
+	if (!(site->pace >= PACE_KEPT) || !is_over_turns(site))
 		return LIVE_FILLING;
 	return site->class == CLASS_LEAK ? LIVE_LEAK : LIVE_GROWING;
 }

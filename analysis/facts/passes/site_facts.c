@@ -15,7 +15,11 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/replay/replay.h"
 
-enum { ROWS_DEFAULT = 1000, STALL_PARTS = 5 /* a fifth of the time is long */ };
+enum {
+	ROWS_DEFAULT = 1000,
+	STALL_PARTS = 5,   /* a fifth of the time is long */
+	WARM_UP_SPANS = 60 /* 5 s of 5 minutes */
+};
 #define DEVICE_CLOCK_NS 1000ull
 #define HOST_CLOCK_NS 10000000ull /* a coarse clock, kept in milliseconds */
 
@@ -233,7 +237,8 @@ static void birth_of_block(struct growth *growth, const struct reader *reader,
 /* Whether memory ran out at the moment that is reported. */
 static bool is_failure(const struct build *build, uint32_t process)
 {
-	return build->facts->processes[process].end == END_OOM_KILLED ||
+	return (build->facts->processes[process].end == END_OOM_KILLED &&
+		build->moment.kind != MOMENT_AT) ||
 	       (build->moment.kind == MOMENT_INCIDENT && build->moment.process == process);
 }
 
@@ -284,7 +289,9 @@ static struct survival_time time_observed(const struct build *build, uint32_t pr
 	if (time_ns == CUF_UNKNOWN)
 		time_ns = stalled_since(facts, facts->end_ns) - header->start_realtime_ns +
 			  header->start_ns;
-	return (struct survival_time){ .begin_ns = header->start_ns, .end_ns = time_ns };
+	/* a program that is judged sooner does in seconds what others do in minutes */
+	return (struct survival_time){ .begin_ns = header->start_ns, .end_ns = time_ns,
+				       .span_least_s = build->options.warm_up_s / WARM_UP_SPANS };
 }
 
 /* Each live block counts at its birth. */

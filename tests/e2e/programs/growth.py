@@ -96,7 +96,11 @@ def run(program, number):
                    check=False, stdout=subprocess.DEVNULL, cwd=HOME)
     report = subprocess.run([BUILD / "cuflight", "report", "--json", recording], check=True,
                             capture_output=True, cwd=HOME)
-    shutil.rmtree(recording)
+    keep = os.environ.get("GROWTH_KEEP")
+    if keep: # for tests/bench/timelapse.py
+        shutil.move(recording, pathlib.Path(keep) / f"{program.truth}.{program.language}.{program.name}.{number}")
+    else:
+        shutil.rmtree(recording)
     return program, judge(program, json.loads(report.stdout))
 
 
