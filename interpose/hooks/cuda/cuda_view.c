@@ -3,8 +3,11 @@
 #include "interpose/hooks/cuda/cuda_view.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
+#include "interpose/platform/sandbox.h"
+#include "interpose/platform/sys.h"
 #include "interpose/hooks/cuda/cuda_pool_table.h"
 #include "interpose/hooks/cuda/cuda_query.h"
 #include "interpose/hooks/loader/real.h"
@@ -72,13 +75,45 @@ static void forget_readings(void)
 }
 CUF_AT_FORK_CHILD(forget_readings);
 
-/* The share of idle time is lost, except for what may be spent at once. */
-static void pay(uint64_t began_ns)
+/* When a reading began, by the clock, and what the thread had used of a processor by then. */
+struct start {
+	uint64_t now_ns, cpu_ns;
+	long preempted; /* how often another thread was put in its place; -1: unknown */
+};
+
+/* A sandbox may kill for the system call. */
+static struct start start_now(void)
 {
-	uint64_t now_ns = cuf_now_ns(), paid = __atomic_load_n(&paid_ns, __ATOMIC_RELAXED);
-	if (paid + AT_ONCE_NS * COST_SHARE < began_ns)
-		paid = began_ns - AT_ONCE_NS * COST_SHARE;
-	__atomic_store_n(&paid_ns, paid + (now_ns - began_ns) * COST_SHARE, __ATOMIC_RELAXED);
+	struct start start = { cuf_now_ns(), 0, -1 };
+	struct rusage usage;
+	if (!cuf_sandbox_entered() &&
+	    !cuf_sys(SYS_getrusage, RUSAGE_THREAD, (long)&usage, 0, 0, 0, 0)) {
+		start.cpu_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
+				       1000000000 +
+			       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+		start.preempted = usage.ru_nivcsw;
+	}
+	return start;
+}
+
+/*
+ * What the driver made the thread wait for counts; what others computed meanwhile on a busy machine
+ * does not. A single such delay would leave a short program without a reading until its end.
+ */
+static uint64_t took_ns(const struct start *start)
+{
+	struct start end = start_now();
+	bool was_preempted = start->preempted >= 0 && end.preempted > start->preempted;
+	return was_preempted ? end.cpu_ns - start->cpu_ns : end.now_ns - start->now_ns;
+}
+
+/* The share of idle time is lost, except for what may be spent at once. */
+static void pay(const struct start *start)
+{
+	uint64_t paid = __atomic_load_n(&paid_ns, __ATOMIC_RELAXED);
+	if (paid + AT_ONCE_NS * COST_SHARE < start->now_ns)
+		paid = start->now_ns - AT_ONCE_NS * COST_SHARE;
+	__atomic_store_n(&paid_ns, paid + took_ns(start) * COST_SHARE, __ATOMIC_RELAXED);
 }
 
 static void read_now(struct cuf_call *call, unsigned device, uint64_t now_ns)
@@ -98,14 +133,15 @@ static void read_now(struct cuf_call *call, unsigned device, uint64_t now_ns)
 /* A handler of signals may have interrupted the driver in a call that is not hooked. */
 void cuf_free_memory_refresh(struct cuf_call *call, unsigned device)
 {
-	uint64_t now_ns = cuf_now_ns();
-	if (now_ns < __atomic_load_n(&paid_ns, __ATOMIC_RELAXED) || !call->thread ||
+	struct start start;
+	if (cuf_now_ns() < __atomic_load_n(&paid_ns, __ATOMIC_RELAXED) || !call->thread ||
 	    !cuf_device_find(device))
 		return;
 	if (__atomic_exchange_n(&reading, true, __ATOMIC_ACQUIRE))
 		return;
+	start = start_now();
 	if (!cuf_signal_on_stack((void *)call->frame))
-		read_now(call, device, now_ns);
-	pay(now_ns);
+		read_now(call, device, start.now_ns);
+	pay(&start);
 	__atomic_store_n(&reading, false, __ATOMIC_RELEASE);
 }
