@@ -53,6 +53,7 @@ struct live_site {
 
 enum live_resource_kind { LIVE_GPU, LIVE_CGROUP, LIVE_MACHINE, LIVE_RESOURCES };
 extern const char *const live_resource_names[LIVE_RESOURCES]; /* gpu cgroup machine */
+extern const char *const live_resource_words[LIVE_RESOURCES]; /* for people: GPU ... */
 
 struct live_resource {
 	enum live_resource_kind kind;

@@ -103,7 +103,7 @@ static void print_judgement(FILE *out, const struct facts *facts)
 		fprintf(out, "%*s%s\n", INDENT, "", early);
 	else if (first)
 		fprintf(out, "%*sits %s is full in %s at this rate\n", INDENT, "",
-			first->kind == LIVE_GPU ? "GPU" : live_resource_names[first->kind],
+			live_resource_words[first->kind],
 			units_duration((uint64_t)(first->oom_s[LIVE_EXPECTED] * 1e9)).s);
 }
 

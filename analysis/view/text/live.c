@@ -80,22 +80,23 @@ void live_print_rising(const struct text *text)
 void live_print_forecast(const struct text *text)
 {
 	const struct live_resource *first = live_first_to_end(text->facts->judgement);
+	struct unit_text soonest, latest;
 	char words[WORDS] = "";
 
 	if (!first)
 		return;
+	soonest = seconds_text(first->oom_s[LIVE_SOONEST]);
+	latest = seconds_text(first->oom_s[LIVE_LATEST]);
 	if (first->kind == LIVE_GPU)
 		text_append(words, sizeof words, "GPU %u",
 			    text->facts->devices[first->device].ordinal);
 	else
 		text_append(words, sizeof words, "The memory of the %s",
-			    live_resource_names[first->kind]);
+			    live_resource_words[first->kind]);
 	text_append(words, sizeof words, " is full in %s at this rate",
 		    seconds_text(first->oom_s[LIVE_EXPECTED]).s);
-	if (first->oom_s[LIVE_LATEST] < FOREVER_S)
-		text_append(words, sizeof words, " (%s to %s)",
-			    seconds_text(first->oom_s[LIVE_SOONEST]).s,
-			    seconds_text(first->oom_s[LIVE_LATEST]).s);
+	if (first->oom_s[LIVE_LATEST] < FOREVER_S && strcmp(soonest.s, latest.s))
+		text_append(words, sizeof words, " (%s to %s)", soonest.s, latest.s);
 	if (first->burst_bytes)
 		text_append(words, sizeof words, ", with a burst of %s as before",
 			    units_bytes(first->burst_bytes).s);

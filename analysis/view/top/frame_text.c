@@ -60,7 +60,7 @@ static void put_verdict(FILE *out, const struct watch_process *process)
 		fprintf(out, "growing: %s %s/s, %s full in %s\n",
 			*pass->cause_site ? pass->cause_site : "?",
 			units_bytes_signed(first->bytes_per_s[LIVE_EXPECTED]).s,
-			live_resource_names[first->kind], seconds(first->oom_s[LIVE_EXPECTED]).s);
+			live_resource_words[first->kind], seconds(first->oom_s[LIVE_EXPECTED]).s);
 	} else {
 		fputs("steady\n", out);
 	}

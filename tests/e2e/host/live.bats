@@ -36,7 +36,7 @@ END
 start_victim() {
 	CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=size=16MiB "$root/scripts/simcuda" env LD_PRELOAD="$build/libcuflight.so" \
 		"$BASH" -c 'echo $$ >pid; exec "$@"' bash "$@" >truth 2>&1 3>&- &
-	for _ in $(seq 600); do
+	for _ in $(seq 1800); do # the second program takes a minute
 		[ ! -e ready ] || [ ! -s pid ] || break
 		sleep 0.1
 	done
@@ -129,7 +129,7 @@ look() {
 start_server() {
 	touch ready
 	start_victim "$build/victims/inference_server"
-	for _ in $(seq 600); do
+	for _ in $(seq 1800); do # the second program takes a minute
 		compgen -G "rec/*.cuf" >/dev/null && "$cuflight" report --json rec >report.json 2>/dev/null &&
 			report_has "d.capture.events_recorded > 400" >/dev/null && return 0
 		sleep 0.05
