@@ -227,14 +227,16 @@ const struct cmd cmd_serve = {
 	.summary = "serve metrics and pages of processes that run",
 	.usage = "[OPTIONS] [DIRECTORY]",
 	.manual = "cuflight-serve",
-	.about = "Watches a directory of recordings and answers on a port: /metrics for Prometheus,"
-		 " /report, /report.json and /report.html, /debug/pprof/gpu and /debug/pprof/heap."
-		 " It reads files only: the recorded processes notice nothing. A scrape never "
-		 "analyses: levels are read, and everything else is of the last pass over the "
-		 "recording, which a process of its own makes every ten seconds, or when a hundred "
-		 "times the cost of the last one is over. Without an argument, reads the directory "
-		 "of CUFLIGHT_OUTPUT, else the current one. Ends with SIGTERM or SIGINT.",
-	.examples = "cuflight serve rec/\ton http://127.0.0.1:9741/metrics\n"
+	.about = "Watches a directory of recordings and answers on a port: / shows what runs, "
+		 "and shows it anew every two seconds; /metrics is for Prometheus; /report, "
+		 "/report.json, /report.html, /debug/pprof/gpu and /debug/pprof/heap are of one "
+		 "process (?process=NAME). It reads files only: the recorded processes notice "
+		 "nothing. A scrape never analyses: levels are read, and everything else is of "
+		 "the last pass over the recording, which a process of its own makes every ten "
+		 "seconds, or when a hundred times the cost of the last one is over. Without an "
+		 "argument, reads the directory of CUFLIGHT_OUTPUT, else the current one. Ends "
+		 "with SIGTERM or SIGINT.",
+	.examples = "cuflight serve rec/\ton http://127.0.0.1:9741/\n"
 		    "cuflight serve --listen=:9741 --token-file=token rec/\tfor Prometheus "
 		    "elsewhere\n"
 		    "cuflight serve --metrics-file=/var/lib/node_exporter/cuflight.prom rec/\tfor "

@@ -95,6 +95,17 @@ static void answer_health(struct server *server, const struct request *request,
 	answer_text(answer, 200, "ok\n");
 }
 
+/* It has no data: it asks for live.json, with the token if there is one. */
+static void answer_live_page(struct server *server, const struct request *request,
+			     struct answer *answer)
+{
+	(void)server, (void)request;
+	answer_text(answer, 200, live_page);
+	answer->type = "text/html; charset=utf-8";
+	answer->policy = "default-src 'none'; script-src 'unsafe-inline'; style-src "
+			 "'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'";
+}
+
 /* ---- reports and profiles, which a child makes ---- */
 
 static void put_word(struct answer *answer, const char *word)
@@ -198,6 +209,7 @@ static const struct route {
 	bool is_public; /* without the token */
 	route_function *answer;
 } routes[] = {
+	{ "/", true, answer_live_page },
 	{ "/metrics", false, answer_metrics },
 	{ "/live.json", false, answer_live },
 	{ "/report", false, answer_report },

@@ -13,4 +13,7 @@
 void top_text(FILE *out, const struct watch *watch, unsigned rows);
 void top_json(FILE *out, const struct watch *watch);
 
+/* A page that asks for that document and shows it in place. */
+extern const char live_page[];
+
 #endif

@@ -64,3 +64,26 @@ END
 	get -D headers -o page "$address/report.html?process=python3"
 	grep -qi "content-security-policy: default-src 'none'" headers
 }
+
+has_seen() { [ "$(grep -c seen shown)" = "$1" ]; }
+
+@test "the live page shows what comes, in place" {
+	[ -x "${CHROMIUM:-/usr/bin/chromium}" ] && [ -d "$build/node_modules/playwright-core" ] || skip "no Chromium with playwright-core"
+	start_server one
+	order one keep 11
+	start_serve rec
+	mkfifo words
+	BUILD=$build node "$root/tests/e2e/live/live_page.cjs" "$address" 'python3' '11.0 MiB' <words >shown 2>faults 3>&- &
+	local page=$!
+	started+=" $page"
+	exec {words}>words
+	until_true 90 grep -q ready shown
+	order one keep 4321
+	echo '4.23 GiB' >&"$words"
+	until_true 90 has_seen 1
+	kill_server one
+	echo ended >&"$words"
+	until_true 90 has_seen 2
+	exec {words}>&-
+	wait "$page" || { cat faults; return 1; }
+}
