@@ -81,11 +81,11 @@ struct start {
 	long preempted; /* how often another thread was put in its place; -1: unknown */
 };
 
-/* A sandbox may kill for the system call. */
+/* A sandbox may kill for the system call. Readings exclude each other: see `reading`. */
 static struct start start_now(void)
 {
+	static struct rusage usage; /* the program's stack is not ours */
 	struct start start = { cuf_now_ns(), 0, -1 };
-	struct rusage usage;
 	if (!cuf_sandbox_entered() &&
 	    !cuf_sys(SYS_getrusage, RUSAGE_THREAD, (long)&usage, 0, 0, 0, 0)) {
 		start.cpu_ns = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
