@@ -11,7 +11,7 @@ from crewai import Agent, BaseLLM, Crew, Task
 
 from local_model import LocalModel, ceiling, expect, fetch_document
 
-DOCUMENT = 16 << 20
+DOCUMENT = 32 << 20
 model = LocalModel()
 
 
