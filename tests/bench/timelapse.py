@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""timelapse.py BUILD [--only=PATTERN] [--no-host] [--run=SECONDS] [--tap] [--jobs=N]: would the alarm have come in time?
+"""timelapse.py BUILD [--only=PATTERN] [--no-host] [--run=SECONDS] [--seed=N] [--tap] [--jobs=N]: would the alarm have come in time?
 
 Records every scenario of tests/victims/causes, sample servers and, unless told otherwise, the host programs of tests/victims/growth,
 and plays each recording to the judge of analysis/live/ from its first second (timelapse.c): a pass at each twentieth of the run.
@@ -54,7 +54,7 @@ def play(options, name, truth, recordings):
 
 def scenario(options, bench, name):
     try:
-        run = causes.Run(bench, name, 1, 1.0, [PACE])
+        run = causes.Run(bench, name, options.seed, 1.0, [PACE])
     except OSError:  # no cgroup could be made here
         return None
     row = None if run.status == 77 or not any(run.recordings.iterdir()) else play(options, name, truth_of(run), run.recordings)
@@ -133,6 +133,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--no-host", action="store_true")
     parser.add_argument("--run", type=float, default=1800)
+    parser.add_argument("--seed", type=int, default=1, help="of the scenarios; rules were set on 1")
     parser.add_argument("--tap", action="store_true")
     parser.add_argument("--jobs", type=int, default=8)  # they sleep most of the time
     options = parser.parse_args()
