@@ -106,6 +106,17 @@ static const char *name_of(const struct build *build, const struct cuf_gpu_proce
 	return arena_text(build->arena, holder->name, strnlen(holder->name, sizeof holder->name));
 }
 
+/* A reading that lacks one of them is of another moment: that one had not come yet, or had gone.
+ * Its figures for the rest would make rows of one program that do not mean the same. */
+static bool lists_all(const struct gpu_processes_reading *reading, const struct usage *others,
+		      size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!find(reading, others[i].pid))
+			return false;
+	return true;
+}
+
 void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
 			 struct usage *focus, struct usage *others,
 			 struct owners_question *question)
@@ -113,7 +124,7 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 	struct choice choice = choose(build, device, moment->time_ns);
 	const struct cuf_gpu_process *own;
 	struct gpu_process *rows;
-	bool guessed;
+	bool guessed, is_of_all;
 	if (!choice.reading || !focus->pid)
 		return;
 	own = find_focus(choice.reading, focus, &guessed);
@@ -126,14 +137,15 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 	    choice.process == moment->process && moment->incident &&
 	    moment->incident->number == choice.reading->head.meta.number)
 		focus->nvml_bytes = own->used_bytes;
+	is_of_all = lists_all(choice.reading, others, question->other_count);
 	for (uint32_t i = 0; i < choice.reading->head.stored_count; i++) {
 		const struct cuf_gpu_process *holder = &choice.reading->holders[i];
 		struct usage *recorded = usage_of(others, question->other_count, holder->pid);
 		if (holder == own)
 			continue;
-		if (recorded)
+		if (recorded && is_of_all)
 			recorded->nvml_bytes = holder->used_bytes;
-		else
+		else if (!recorded)
 			rows[question->gpu_process_count++] = (struct gpu_process){
 				holder->pid,
 				name_of(build, holder),
