@@ -103,6 +103,8 @@ static uint64_t threads_since(const struct fact_process *process, const struct f
 
 	if (!is_known(process->threads_most)) /* an older recorder */
 		return process->host.thread_count;
+	if (!is_known(site->first_ns)) /* of blocks without a time: since the process began */
+		return process->threads_most;
 	for (size_t i = 0; i < process->timeline_count; i++) {
 		const struct fact_sample *sample = &process->timeline[i];
 		if (sample->time_ns < site->first_ns || !is_known(sample->thread_count))
