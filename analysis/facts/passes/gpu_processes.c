@@ -106,15 +106,14 @@ static const char *name_of(const struct build *build, const struct cuf_gpu_proce
 	return arena_text(build->arena, holder->name, strnlen(holder->name, sizeof holder->name));
 }
 
-/* A reading that lacks one of them is of another moment: that one had not come yet, or had gone.
- * Its figures for the rest would make rows of one program that do not mean the same. */
-static bool lists_all(const struct gpu_processes_reading *reading, const struct usage *others,
-		      size_t count)
+/* The failing process asked at the failure itself. `run` asks a moment later, when others may have
+ * ended or come. */
+static bool is_of_moment(const struct choice *choice, const struct moment *moment)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!find(reading, others[i].pid))
-			return false;
-	return true;
+	const struct cuf_meta_gpu_processes *head = &choice->reading->head;
+
+	return !(head->flags & CUF_GPU_PROCESSES_BY_RUN) && choice->process == moment->process &&
+	       moment->incident && moment->incident->number == head->meta.number;
 }
 
 void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
@@ -124,26 +123,24 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 	struct choice choice = choose(build, device, moment->time_ns);
 	const struct cuf_gpu_process *own;
 	struct gpu_process *rows;
-	bool guessed, is_of_all;
+	bool guessed, of_moment;
 	if (!choice.reading || !focus->pid)
 		return;
 	own = find_focus(choice.reading, focus, &guessed);
 	rows = arena_zeroed(build->arena, choice.reading->head.stored_count, sizeof *rows);
 	question->gpu_processes = rows;
 	question->gpu_processes_basis = basis_if_exact(choice.apart_ns <= NEAR_NS && !guessed);
-	/* what is over its blocks is its context, but only of the very moment at which the blocks
-	 * are known */
-	if (own && !guessed && !(choice.reading->head.flags & CUF_GPU_PROCESSES_BY_RUN) &&
-	    choice.process == moment->process && moment->incident &&
-	    moment->incident->number == choice.reading->head.meta.number)
+	/* what is over the blocks of a recorded process is its context, but only of the very moment
+	 * at which the blocks are known */
+	of_moment = is_of_moment(&choice, moment);
+	if (own && !guessed && of_moment)
 		focus->nvml_bytes = own->used_bytes;
-	is_of_all = lists_all(choice.reading, others, question->other_count);
 	for (uint32_t i = 0; i < choice.reading->head.stored_count; i++) {
 		const struct cuf_gpu_process *holder = &choice.reading->holders[i];
 		struct usage *recorded = usage_of(others, question->other_count, holder->pid);
 		if (holder == own)
 			continue;
-		if (recorded && is_of_all)
+		if (recorded && of_moment)
 			recorded->nvml_bytes = holder->used_bytes;
 		else if (!recorded)
 			rows[question->gpu_process_count++] = (struct gpu_process){
