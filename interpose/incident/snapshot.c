@@ -191,9 +191,12 @@ static uint32_t *find_site(uint32_t stack, uint32_t kind)
 
 	for (;; place++) {
 		uint32_t *number = &scratch.index[place & scratch.index_mask];
-		const struct cuf_site_level *level = &scratch.sites[*number - 1].level;
+		const struct cuf_site_level *level;
 
-		if (!*number || (level->stack == stack && level->kind == kind))
+		if (!*number)
+			return number;
+		level = &scratch.sites[*number - 1].level;
+		if (level->stack == stack && level->kind == kind)
 			return number;
 	}
 }

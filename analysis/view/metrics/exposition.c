@@ -128,3 +128,17 @@ struct gpu_label gpu_label(unsigned ordinal, const uint8_t uuid[16])
 		*label.uuid = 0;
 	return label;
 }
+
+void put_passes(struct exposition *out, put_passed *put, bool which)
+{
+	const struct watch_process *process;
+
+	for (size_t at = 0; (process = next_process(out, &at)); )
+		for (size_t i = 0; watch_runs(process) && process->pass &&
+				   i < process->pass->device_count; i++) {
+			const struct pass_device *device = &process->pass->devices[i];
+			struct gpu_label label = gpu_label(device->ordinal, device->uuid);
+
+			put(out, process, device, &label, which);
+		}
+}

@@ -32,5 +32,10 @@ const struct watch_process *next_process(const struct exposition *out, size_t *a
 struct gpu_label { char gpu[8], uuid[48]; };
 struct gpu_label gpu_label(unsigned ordinal, const uint8_t uuid[16]);
 
+/* Puts each device of each process that runs, as the last pass saw it. which: the caller's */
+typedef void put_passed(struct exposition *out, const struct watch_process *process,
+			const struct pass_device *device, const struct gpu_label *label,
+			bool which);
+void put_passes(struct exposition *out, put_passed *put, bool which);
 
 #endif

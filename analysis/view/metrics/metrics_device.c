@@ -143,30 +143,22 @@ const struct exposed metric_gpu_largest_free = {
 
 /* ---- frameworks ---- */
 
-static void put_frameworks(struct exposition *out, bool is_reserved)
+static void put_frameworks(struct exposition *out, const struct watch_process *process,
+			   const struct pass_device *device, const struct gpu_label *label,
+			   bool is_reserved)
 {
-	const struct watch_process *process;
-
-	for (size_t at = 0; (process = next_process(out, &at)); )
-		for (size_t i = 0; watch_runs(process) && process->pass &&
-				   i < process->pass->device_count; i++) {
-			const struct pass_device *device = &process->pass->devices[i];
-			struct gpu_label label = gpu_label(device->ordinal, device->uuid);
-
-			for (size_t f = 0; f < device->framework_count; f++)
-				put_bytes(out, is_reserved ? device->frameworks[f].reserved_bytes :
-							     device->frameworks[f].allocated_bytes,
-					  process->name, device->frameworks[f].name, label.gpu,
-					  label.uuid);
-		}
+	for (size_t f = 0; f < device->framework_count; f++)
+		put_bytes(out, is_reserved ? device->frameworks[f].reserved_bytes :
+					     device->frameworks[f].allocated_bytes,
+			  process->name, device->frameworks[f].name, label->gpu, label->uuid);
 }
-static void put_allocated(struct exposition *out) { put_frameworks(out, false); }
+static void put_allocated(struct exposition *out) { put_passes(out, put_frameworks, false); }
 const struct exposed metric_framework_allocated = {
 	"cuflight_framework_allocated_bytes", METRIC_GAUGE, "process,framework,gpu,UUID",
 	"Bytes in blocks that the framework's allocator has given out.", "last pass",
 	put_allocated,
 };
-static void put_reserved(struct exposition *out) { put_frameworks(out, true); }
+static void put_reserved(struct exposition *out) { put_passes(out, put_frameworks, true); }
 const struct exposed metric_framework_reserved = {
 	"cuflight_framework_reserved_bytes", METRIC_GAUGE, "process,framework,gpu,UUID",
 	"Bytes that the framework's allocator holds of the driver.", "last pass", put_reserved,

@@ -90,32 +90,24 @@ const struct exposed metric_oom = {
 
 /* ---- extremes ---- */
 
-static void put_extremes(struct exposition *out, bool is_free)
+static void put_extremes(struct exposition *out, const struct watch_process *process,
+			 const struct pass_device *device, const struct gpu_label *label,
+			 bool is_free)
 {
-	const struct watch_process *process;
-
-	for (size_t at = 0; (process = next_process(out, &at)); )
-		for (size_t i = 0; watch_runs(process) && process->pass &&
-				   i < process->pass->device_count; i++) {
-			const struct pass_device *device = &process->pass->devices[i];
-			struct gpu_label label = gpu_label(device->ordinal, device->uuid);
-
-			if (!device->has_recent)
-				continue;
-			put_bytes(out, is_free ? device->minute.free_bytes :
-						 device->minute.peak_bytes,
-				  process->name, label.gpu, label.uuid, "1m");
-			put_bytes(out, is_free ? device->hour.free_bytes : device->hour.peak_bytes,
-				  process->name, label.gpu, label.uuid, "1h");
-		}
+	if (!device->has_recent)
+		return;
+	put_bytes(out, is_free ? device->minute.free_bytes : device->minute.peak_bytes,
+		  process->name, label->gpu, label->uuid, "1m");
+	put_bytes(out, is_free ? device->hour.free_bytes : device->hour.peak_bytes,
+		  process->name, label->gpu, label->uuid, "1h");
 }
-static void put_peaks(struct exposition *out) { put_extremes(out, false); }
+static void put_peaks(struct exposition *out) { put_passes(out, put_extremes, false); }
 const struct exposed metric_interval_peak = {
 	"cuflight_gpu_memory_interval_peak_bytes", METRIC_GAUGE, "process,gpu,UUID,window",
 	"Most that the process held within the last minute or hour, however short that was.",
 	"last pass", put_peaks,
 };
-static void put_lows(struct exposition *out) { put_extremes(out, true); }
+static void put_lows(struct exposition *out) { put_passes(out, put_extremes, true); }
 const struct exposed metric_interval_free = {
 	"cuflight_gpu_memory_interval_free_bytes", METRIC_GAUGE, "process,gpu,UUID,window",
 	"Least that was free within the last minute or hour.", "last pass", put_lows,
