@@ -19,7 +19,7 @@ enum {
 	BLOCKS_THIRD = 4                      /* and in each third */
 };
 #define GROWN_LEAST_BYTES (1 << 20)
-#define BIN_LEAST_S 0.008              /* births and events have a clock of some milliseconds */
+#define BIN_LEAST_S 0.004              /* births and events have a clock of some milliseconds */
 #define LASTING_S 3600.0
 #define SIGMAS 2.33                    /* one in a hundred, on one side */
 #define SIGMAS_95 1.959964
@@ -98,6 +98,12 @@ static struct survival_time time_of(const struct survival_time *time, unsigned l
 	return (struct survival_time){ .begin_ns = time->end_ns - (span_ns >> level),
 				       .end_ns = time->end_ns,
 				       .events_ns = time->events_ns };
+}
+
+static double bin_s_of(const struct survival_time *time, unsigned level)
+{
+	struct survival_time stretch = time_of(time, level);
+	return (double)(stretch.end_ns - stretch.begin_ns) / 1e9 / SURVIVAL_BINS;
 }
 
 static unsigned bin_of(const struct survival_time *time, uint64_t time_ns)
@@ -309,7 +315,7 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN, NAN };
 	struct stretch work = *site, work_of_all = *total;
 	unsigned to = last_bin(site, total, from), end = to;
-	double bin_s = ((double)time->end_ns - (double)time->begin_ns) / 1e9 / SURVIVAL_BINS;
+	double bin_s = bin_s_of(time, 0);
 	double span_s = bin_s * ((double)to - from), half;
 	double least_s = time->span_least_s > 0 ? time->span_least_s : SURVIVAL_SPAN_S;
 	struct thirds thirds, all;
@@ -345,7 +351,8 @@ struct survival_growth survival_judge(const struct survival *survival, const str
 
 	if (!is_failure || out.verdict != SURVIVAL_NOTHING)
 		return out;
-	while (from > LATEST_BIN && level < SURVIVAL_HALVINGS) {
+	while (from > LATEST_BIN && level < SURVIVAL_HALVINGS &&
+	       bin_s_of(time, level + 1) >= BIN_LEAST_S) {
 		level++;
 		site = stretch_of(survival, level);
 		all = stretch_of(total, level);

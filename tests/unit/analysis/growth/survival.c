@@ -132,6 +132,19 @@ static void test_survival__where_memory_ran_out_the_work_is_judged_however_late(
 	}
 }
 
+/* A fast machine fills its limit in a tenth of a second: the clock of births sets how narrow bins
+ * may be, and the work may begin in the second half of the stretch then. */
+static void test_survival__where_memory_ran_out_the_work_may_be_short(void **state)
+{
+	static const double work_s[] = { 0.06, 0.1, 0.136, 0.2 };
+	struct survival_time time = lasting(1.2);
+	for (size_t i = 0; i < sizeof work_s / sizeof *work_s; i++) {
+		struct survival late = even(&time, 1 - work_s[i] / 1.2, 1, 581, (double)MiB / 3);
+		assert_int_equal(survival_judge(&late, &late, &time, true).verdict,
+				 SURVIVAL_GROWING);
+	}
+}
+
 /* The parts of all stretches are one partition of the time. */
 /* A tenth of the pace for the second half: the kernel looks for pages, and all work is as slow. */
 static void test_survival__at_a_limit_a_rise_keeps_pace_with_the_work(void **state)
@@ -321,6 +334,7 @@ int main(void)
 		cmocka_unit_test(test_survival__what_stops_or_begins_late_is_nothing),
 		cmocka_unit_test(
 			test_survival__where_memory_ran_out_the_work_is_judged_however_late),
+		cmocka_unit_test(test_survival__where_memory_ran_out_the_work_may_be_short),
 		cmocka_unit_test(test_survival__at_a_limit_a_rise_keeps_pace_with_the_work),
 		cmocka_unit_test(test_survival__what_turns_need_and_free_hides_no_growth),
 		cmocka_unit_test(test_survival__where_memory_ran_out_few_large_blocks_are_enough),
