@@ -45,7 +45,7 @@ core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,in
             malloc/glibc_heap)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 # `cuflight serve` listens where libmicrohttpd is there.
-HTTP     ?= $(shell echo '\#include <microhttpd.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo daemon)
+HTTP     ?= $(shell $(CC) -E -include microhttpd.h -x c /dev/null >/dev/null 2>&1 && echo daemon)
 cmd_src  := $(filter-out analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c, \
             $(wildcard analysis/*/*.c analysis/*/*/*.c)) \
             analysis/cmd/target/asker/nvml_reader.c
