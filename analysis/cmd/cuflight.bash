@@ -21,15 +21,16 @@ _cuflight() {
 			--sample= --size= --mode= --stack-depth= --python --unwind= --python-objects=
 			--large-maps --mmap --probe --nvml --termination-log= --help --version --quiet
 			--verbose --color=' ;;
-		report) options='--format= --html --at= --run= --pid= --warm-up= --full --top= --no-pager
-			--sysroot= --debuginfod --output= --force --json --help --version --quiet
-			--verbose --color=' ;;
+		report) options='--format= --html --at= --run= --new --termination-log= --pid= --warm-up= --full
+			--top= --no-pager --sysroot= --debuginfod --output= --force --json --help
+			--version --quiet --verbose --color=' ;;
 		what-if) options='--set= --host --all --output= --force --format= --json --help --version --quiet
 			--verbose --color=' ;;
 		top) options='--once --json --count= --every= --top= --warm-up= --help --version --quiet
 			--verbose --color=' ;;
 		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every= --no-sites
-			--memory= --warm-up= --processor= --help --version --quiet --verbose --color=' ;;
+			--report-ended --termination-log= --memory= --warm-up= --processor= --help
+			--version --quiet --verbose --color=' ;;
 		rules) options='--to= --output= --force --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;

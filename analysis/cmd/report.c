@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight report`: explains a recording, or a directory of them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/reading/moment_option.h"
+#include "analysis/cmd/reading/new_run.h"
 #include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/run/conclusion.h"
 #include "analysis/cmd/run/open_facts.h"
@@ -26,6 +28,8 @@
 #include "analysis/view/html/html_page.h"
 #include "analysis/view/json/report_json.h"
 #include "analysis/view/text/report_text.h"
+
+enum { TERMINATION_LOG_BYTES = 4096 }; /* Kubernetes shows no more */
 
 /* With -v: modules of the first screen's process without function names, and why. */
 static void print_nameless_modules(const struct facts *facts, struct symbols *symbols)
@@ -68,6 +72,35 @@ static void write_text(const struct opts *opts, const struct output *output,
 	report_text(pager ? pager : output->file, facts, frames, &output->style, &options);
 	if (pager)
 		pager_close(pager);
+}
+
+/* What kubectl describe shows: the first screen, in place, as the file is a mount of its own. What
+ * cannot be written changes no exit status: the report is what was asked for. */
+static void write_termination_log(const struct opts *opts, const struct facts *facts,
+				  struct frames *frames)
+{
+	const char *path = opts_text(opts, "termination-log");
+	char *text = NULL, operand[PATH_MAX];
+	struct report_text_options options = {
+		.operand = quoted_operand(opts, operand, sizeof operand)
+	};
+	struct style plain;
+	size_t bytes = 0;
+	FILE *memory = open_memstream(&text, &bytes);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0644);
+
+	if (memory) {
+		style_init(&plain, memory, STYLE_NEVER);
+		report_text(memory, facts, frames, &plain, &options);
+		fclose(memory);
+	}
+	if (bytes > TERMINATION_LOG_BYTES)
+		bytes = TERMINATION_LOG_BYTES;
+	if (fd < 0 || write(fd, text, bytes) != (ssize_t)bytes)
+		say_info("cannot write '%s': %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	free(text);
 }
 
 /* False: nothing was written; why not was printed. */
@@ -144,6 +177,8 @@ static int write_report(const struct opts *opts, const struct facts *facts, stru
 		whole = report_json(output->file, facts, frames);
 	else
 		write_text(opts, output, facts, frames);
+	if (opts_has(opts, "termination-log"))
+		write_termination_log(opts, facts, frames);
 	frames_free(frames);
 	if (!written) {
 		output_abandon(output);
@@ -238,6 +273,17 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	return status;
 }
 
+/* For the start of a pod, which must not fail because an old recording cannot be read. */
+static int report_new(const char *directory, const struct opts *opts, struct facts_options *options)
+{
+	options->run = new_run(directory);
+	if (options->run)
+		report_path(directory, opts, options);
+	else
+		say_info("no run in '%s' has ended since the last report", directory);
+	return CMD_FINE;
+}
+
 /* The argument of --at is checked before any file is opened, and against the recording
  * afterwards. */
 static int run_report(const struct opts *opts, const struct cmd *const *commands)
@@ -255,6 +301,12 @@ static int run_report(const struct opts *opts, const struct cmd *const *commands
 	}
 	if (at && moment_option_parse(at, &options))
 		return CMD_USAGE;
+	if (opts_has(opts, "new") && (!opts->operand_count || opts_has(opts, "run"))) {
+		say_error("--new chooses the run of a directory: name one, without --run");
+		return CMD_USAGE;
+	}
+	if (opts_has(opts, "new"))
+		return report_new(opts->operands[0], opts, &options);
 	if (opts->operand_count)
 		snprintf(path, sizeof path, "%s", opts->operands[0]);
 	else if (newest_run(path, sizeof path))
@@ -273,6 +325,12 @@ static const struct opt options[] = {
 	  "as text, a program that finished and had freed half by then is shown at its peak" },
 	{ "run", 0, OPT_COUNT, "N", 1, 1000000, NULL,
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
+	{ "new", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "the run of a directory that ended last, unless --new has reported it before; for the "
+	  "start of a pod: the exit status is 0 whatever the recordings are" },
+	{ "termination-log", 0, OPT_TEXT, "FILE", 0, 0, NULL,
+	  "write the first screen into FILE, too, as /dev/termination-log, which kubectl describe "
+	  "shows" },
 	{ "pid", 0, OPT_COUNT, "N", 1, UINT32_MAX, NULL, "only this process of the run" },
 	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
 	  "of a program that still runs: how long memory must rise before it is a finding" },
@@ -303,7 +361,9 @@ const struct cmd cmd_report = {
 	.examples = "cuflight report\tthe newest run here\n"
 		    "cuflight report --json -o report.json rec/\tfor a script, all processes\n"
 		    "cuflight report --at=peak server.cuf\twhen memory use was highest\n"
-		    "cuflight report --html -o oom.html server.cuf\tpictures, in one file\n",
+		    "cuflight report --html -o oom.html server.cuf\tpictures, in one file\n"
+		    "cuflight report --new /recordings\tat the next start: why the last one "
+		    "ended\n",
 	.groups = { &option_group, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_report,

@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/serve/ended.h"
 #include "analysis/cmd/serve/http.h"
 #include "analysis/cmd/serve/metrics_file.h"
 #include "analysis/cmd/target/destination.h"
@@ -21,6 +22,8 @@ struct serving {
 	uint64_t every_ns, written_ns;
 	int signals;
 	bool has_failed;           /* the file could not be written: stated once */
+	bool reports_ended;
+	struct ended ended;
 };
 
 /* ---- the loop ---- */
@@ -68,6 +71,8 @@ static void serve(struct serving *serving)
 		int wait_ms = watch_work(&server->watch);
 
 		say_what_failed(&server->watch);
+		if (serving->reports_ended)
+			wait_ms = least(wait_ms, ended_work(&serving->ended, &server->watch));
 		if (serving->metrics_file)
 			write_file(serving);
 		if (serving->http)
@@ -187,7 +192,13 @@ static int run_serve(const struct opts *opts, const struct cmd *const *commands)
 		watch_close(&serving.server.watch);
 		return CMD_USAGE;
 	}
+	serving.reports_ended = opts_has(opts, "report-ended");
+	if (serving.reports_ended)
+		ended_init(&serving.ended, &serving.server.watch, serving.server.memory_bytes,
+			   opts_text(opts, "termination-log"));
 	serve(&serving);
+	if (serving.reports_ended)
+		ended_fini(&serving.ended);
 	if (serving.http)
 		http_close(serving.http);
 	if (serving.metrics_file)
@@ -211,6 +222,11 @@ static const struct opt options[] = {
 	  "it is removed at the end" },
 	{ "every", 0, OPT_COUNT, "SECONDS", 1, 3600, "15", "how often that file is written" },
 	{ "no-sites", 0, OPT_FLAG, NULL, 0, 0, NULL, "leave call sites out of the metrics" },
+	{ "report-ended", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "print the report of each run that ended, once, on stdout; at the start that of the run "
+	  "that ended last: 'report --new'" },
+	{ "termination-log", 0, OPT_TEXT, "FILE", 0, 0, NULL,
+	  "with --report-ended: write the text into FILE, too" },
 	{ "memory", 0, OPT_BYTES, "BYTES", 32 << 20, (uint64_t)1 << 40, "536870912",
 	  "what the process that analyses may use; a recording that needs more has levels only" },
 	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",

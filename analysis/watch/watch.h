@@ -43,6 +43,7 @@ struct watch_process {
 	uint64_t pass_ns;        /* when it was made */
 	char pass_error[PASS_SENTENCE]; /* why the last attempt failed; "" */
 	bool is_error_said;      /* for the owner of the watch: cleared with a new error */
+	bool is_end_noted;       /* for the owner, too */
 	uint64_t due_ns;         /* of the next one */
 	uint64_t seen_ns;        /* it was found */
 	uint64_t gone_ns;        /* it was seen to have ended; 0: it may run */

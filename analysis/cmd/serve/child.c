@@ -64,11 +64,11 @@ const struct child_result *children_find(const struct children *children, char *
 
 /* ---- the process ---- */
 
-static _Noreturn void be_a_child(const struct children *children, char *const *words, int out)
+static _Noreturn void be_a_child(char *const *words, uint64_t memory_bytes, int out)
 {
 	char *argv[32] = { (char *)"cuflight" };
 	int null = open("/dev/null", O_RDWR);
-	struct rlimit memory = { children->memory_bytes, children->memory_bytes };
+	struct rlimit memory = { memory_bytes, memory_bytes };
 	struct rlimit bytes = { CHILD_BYTES, CHILD_BYTES };
 	struct rlimit seconds = { CHILD_SECONDS, CHILD_SECONDS };
 	sigset_t none;
@@ -91,6 +91,15 @@ static _Noreturn void be_a_child(const struct children *children, char *const *w
 	_exit(127);
 }
 
+pid_t child_spawn(char *const *words, uint64_t memory_bytes, int out)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		be_a_child(words, memory_bytes, out);
+	return pid;
+}
+
 void children_start(struct children *children, char *const *words)
 {
 	if (children->running)
@@ -98,9 +107,7 @@ void children_start(struct children *children, char *const *words)
 	children->out = memfd_create("cuflight-answer", MFD_CLOEXEC);
 	if (children->out < 0)
 		return;
-	children->pid = fork();
-	if (!children->pid)
-		be_a_child(children, words, children->out);
+	children->pid = child_spawn(words, children->memory_bytes, children->out);
 	if (children->pid > 0)
 		children->fd = (int)syscall(SYS_pidfd_open, children->pid, 0);
 	if (children->pid < 0) {

@@ -33,6 +33,9 @@ struct children {
 	uint64_t started_ns;
 };
 
+/* This program with these words, its stdout to `out`, nothing else open. -1: it could not start. */
+pid_t child_spawn(char *const *words, uint64_t memory_bytes, int out);
+
 void children_init(struct children *children, uint64_t memory_bytes);
 void children_fini(struct children *children);
 const struct child_result *children_find(const struct children *children, char *const *words);

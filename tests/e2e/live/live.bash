@@ -13,10 +13,12 @@ setup() {
 	started=
 }
 
-teardown() {
+end_started() {
 	local pid
 	for pid in $started; do kill -KILL "$pid" 2>/dev/null || :; done
 }
+
+teardown() { end_started; }
 
 # SECONDS COMMAND...: until the command succeeds
 until_true() {
@@ -30,10 +32,10 @@ until_true() {
 	return 1
 }
 
-# NAME [DEVICE]: a recorded server; order NAME ... gives it work. Its pid is in NAME.pid.
+# NAME [DEVICE [DIRECTORY/]]: a recorded server; order NAME ... gives it work. Its pid is in NAME.pid.
 start_server() {
 	mkfifo "$1.orders"
-	CUFLIGHT_OUTPUT=$PWD/rec/ CUFLIGHT_OPTIONS=size=4MiB "$root/scripts/simcuda" env "LD_PRELOAD=$build/libcuflight.so" \
+	CUFLIGHT_OUTPUT=$PWD/${3:-rec/} CUFLIGHT_OPTIONS=size=4MiB "$root/scripts/simcuda" env "LD_PRELOAD=$build/libcuflight.so" \
 		python3 "$root/tests/e2e/live/server.py" ${2:+"$2"} <"$1.orders" >"$1.out" 2>&1 3>&- &
 	echo $! >"$1.pid"
 	started+=" $!"
@@ -60,6 +62,7 @@ kill_server() {
 
 # ARGUMENT...: cuflight serve; its address is in $address
 start_serve() {
+	: >serve.out # of an earlier one
 	"$cuflight" serve --listen=127.0.0.1:0 --processor=50 "$@" >serve.out 2>&1 3>&- &
 	serve=$!
 	started+=" $serve"

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The run of a directory that ended last, unless it was given out before: what the next start of a
+ * pod reports. DIRECTORY/.cuflight-reported has the runs that were given out.
+ *
+ * Contract: returns the number of the run, as run_open_number takes it; 0: there is none. The run
+ * is noted, with all that ended before, when it is given out: whatever then happens to its report,
+ * the next call does not give it out again. Where that cannot be written, a line on stderr tells
+ * why. Runs that go on, or may, are left for later.
+ */
+#ifndef ANALYSIS_CMD_READING_NEW_RUN_H
+#define ANALYSIS_CMD_READING_NEW_RUN_H
+
+#include <stddef.h>
+
+size_t new_run(const char *directory);
+
+#endif
