@@ -70,6 +70,8 @@ struct live_resource {
 };
 enum { LIVE_EXPECTED, LIVE_LOW, LIVE_HIGH };   /* of bytes_per_s */
 enum { LIVE_SOONEST = LIVE_LOW, LIVE_LATEST }; /* of oom_s, with LIVE_EXPECTED */
+/* The one that is used up first; NULL: none is proven to be. */
+const struct live_resource *live_first_to_end(const struct live_resource *resources, size_t count);
 
 struct judgement {
 	uint64_t time_ns;

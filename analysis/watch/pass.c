@@ -174,15 +174,11 @@ static void copy_judgement(const struct judgement *judgement, struct pass *out)
 	out->is_too_early = judgement->is_too_early;
 	for (size_t i = 0; i < judgement->resource_count &&
 			   i < CUF_DEVICES_MAX + LIVE_RESOURCES; i++) {
-		const struct live_resource *from = &judgement->resources[i];
-		struct pass_resource *to = &out->resources[out->resource_count++];
+		struct live_resource *to = &out->resources[out->resource_count++];
 
-		*to = (struct pass_resource){
-			.kind = from->kind,
-			.device = from->device < out->device_count ? from->device : CUF_DEVICE_NONE,
-			.headroom_bytes = from->headroom_bytes };
-		memcpy(to->bytes_per_s, from->bytes_per_s, sizeof to->bytes_per_s);
-		memcpy(to->oom_s, from->oom_s, sizeof to->oom_s);
+		*to = judgement->resources[i];
+		if (to->device >= out->device_count)
+			to->device = FACT_NONE;
 	}
 }
 

@@ -48,13 +48,6 @@ struct pass_device {
 	struct fact_extremes minute, hour;
 };
 
-/* When memory will be used up: facts/live.h. */
-struct pass_resource {
-	enum live_resource_kind kind;
-	unsigned device; /* index of the pass's device; CUF_DEVICE_NONE */
-	double headroom_bytes, bytes_per_s[3], oom_s[3];
-};
-
 /* All call sites that read alike, in one memory of one device. */
 struct pass_site {
 	char name[PASS_TEXT];    /* "append_kv (server.c:64)" */
@@ -79,7 +72,8 @@ struct pass {
 	size_t device_count;
 	struct pass_site sites[PASS_SITES]; /* leaks first, then by bytes */
 	size_t site_count;
-	struct pass_resource resources[CUF_DEVICES_MAX + LIVE_RESOURCES];
+	/* device: index of the pass's device; FACT_NONE */
+	struct live_resource resources[CUF_DEVICES_MAX + LIVE_RESOURCES];
 	size_t resource_count;          /* 0: it does not run */
 	double observed_s, needed_s;    /* shorter is too early for a verdict */
 	bool is_too_early;

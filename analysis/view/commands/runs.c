@@ -95,7 +95,7 @@ static void print_counted(struct runs_text *text)
 /* Of a run that still runs. */
 static void print_judgement(FILE *out, const struct facts *facts)
 {
-	const struct live_resource *first = live_first_to_end(facts->judgement);
+	const struct live_resource *first = live_judged_first(facts->judgement);
 	char early[WORDS];
 
 	live_early(facts->judgement, early, sizeof early);
@@ -184,7 +184,7 @@ static struct json_object *cause_object(const struct fact_cause *cause)
 /* null: it does not run any more. */
 static void json_add_live(struct json_object *object, const struct judgement *judgement)
 {
-	const struct live_resource *first = live_first_to_end(judgement);
+	const struct live_resource *first = live_judged_first(judgement);
 
 	json_add(object, "too_early",
 		 judgement ? json_object_new_boolean(judgement->is_too_early) : NULL);

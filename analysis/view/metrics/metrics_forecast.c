@@ -9,7 +9,7 @@ static const char *const resources[LIVE_RESOURCES] = {
 
 /* Calls put for each resource of each process that runs; label is NULL where it is no GPU. */
 typedef void put_resource(struct exposition *out, const char *process,
-			  const struct pass_resource *resource, const struct gpu_label *label);
+			  const struct live_resource *resource, const struct gpu_label *label);
 
 static void put_resources(struct exposition *out, put_resource *put)
 {
@@ -18,7 +18,7 @@ static void put_resources(struct exposition *out, put_resource *put)
 	for (size_t at = 0; (process = next_process(out, &at)); )
 		for (size_t i = 0; watch_runs(process) && process->pass &&
 				   i < process->pass->resource_count; i++) {
-			const struct pass_resource *resource = &process->pass->resources[i];
+			const struct live_resource *resource = &process->pass->resources[i];
 			const struct pass_device *device =
 				&process->pass->devices[resource->device % CUF_DEVICES_MAX];
 			struct gpu_label label = gpu_label(device->ordinal, device->uuid);
@@ -29,7 +29,7 @@ static void put_resources(struct exposition *out, put_resource *put)
 }
 
 static void put_headroom(struct exposition *out, const char *process,
-			 const struct pass_resource *resource, const struct gpu_label *label)
+			 const struct live_resource *resource, const struct gpu_label *label)
 {
 	if (label)
 		put_number(out, resource->headroom_bytes, process, label->gpu, label->uuid);
@@ -53,7 +53,7 @@ static const char *uuid_or_none(const struct gpu_label *label)
 }
 
 static void put_growth(struct exposition *out, const char *process,
-		       const struct pass_resource *resource, const struct gpu_label *label)
+		       const struct live_resource *resource, const struct gpu_label *label)
 {
 	static const char *const bounds[] = { [LIVE_EXPECTED] = "expected", [LIVE_LOW] = "low",
 					      [LIVE_HIGH] = "high" };
@@ -71,7 +71,7 @@ const struct exposed metric_growth = {
 };
 
 static void put_oom(struct exposition *out, const char *process,
-		    const struct pass_resource *resource, const struct gpu_label *label)
+		    const struct live_resource *resource, const struct gpu_label *label)
 {
 	static const char *const bounds[] = { [LIVE_EXPECTED] = "expected",
 					      [LIVE_SOONEST] = "soonest",

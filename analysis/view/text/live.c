@@ -25,18 +25,10 @@ void live_early(const struct judgement *judgement, char *out, size_t bytes)
 			 seconds_text(judgement->needed_s).s);
 }
 
-const struct live_resource *live_first_to_end(const struct judgement *judgement)
+const struct live_resource *live_judged_first(const struct judgement *judgement)
 {
-	const struct live_resource *first = NULL;
-
-	for (size_t i = 0; judgement && i < judgement->resource_count; i++) {
-		const struct live_resource *resource = &judgement->resources[i];
-
-		if (isfinite(resource->oom_s[LIVE_EXPECTED]) &&
-		    (!first || resource->oom_s[LIVE_EXPECTED] < first->oom_s[LIVE_EXPECTED]))
-			first = resource;
-	}
-	return first;
+	return judgement ? live_first_to_end(judgement->resources, judgement->resource_count) :
+			   NULL;
 }
 
 /* The largest one in that state; sites are sorted. */
@@ -79,7 +71,7 @@ void live_print_rising(const struct text *text)
 
 void live_print_forecast(const struct text *text)
 {
-	const struct live_resource *first = live_first_to_end(text->facts->judgement);
+	const struct live_resource *first = live_judged_first(text->facts->judgement);
 	struct unit_text soonest, latest;
 	char words[WORDS] = "";
 

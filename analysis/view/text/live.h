@@ -8,7 +8,7 @@
 /* "too early to judge: 40 s of 5m00s"; "": it is not. */
 void live_early(const struct judgement *judgement, char *out, size_t bytes);
 /* The resource that is used up first; NULL: none is proven to be. */
-const struct live_resource *live_first_to_end(const struct judgement *judgement);
+const struct live_resource *live_judged_first(const struct judgement *judgement);
 /* What rises and is no finding: one line. */
 void live_print_rising(const struct text *text);
 /* When the first resource is used up at this rate: one line. */

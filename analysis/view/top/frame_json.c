@@ -53,7 +53,7 @@ static struct json_object *own_device(const struct pass_device *device)
 	return object;
 }
 
-static struct json_object *resource_to_json(const struct pass_resource *resource)
+static struct json_object *resource_to_json(const struct live_resource *resource)
 {
 	struct json_object *object = json_object_new_object();
 

@@ -29,23 +29,10 @@ static struct unit_text seconds(double seconds)
 	return units_duration((uint64_t)(seconds * 1e9));
 }
 
-/* The resource that is used up first; NULL: none will be, or nobody can tell. */
-static const struct pass_resource *first_to_end(const struct pass *pass)
-{
-	const struct pass_resource *first = NULL;
-
-	for (size_t i = 0; i < pass->resource_count; i++) {
-		double left = pass->resources[i].oom_s[LIVE_EXPECTED];
-		if (isfinite(left) && (!first || left < first->oom_s[LIVE_EXPECTED]))
-			first = &pass->resources[i];
-	}
-	return first;
-}
-
 static void put_verdict(FILE *out, const struct watch_process *process)
 {
 	const struct pass *pass = process->pass;
-	const struct pass_resource *first;
+	const struct live_resource *first;
 
 	if (*process->pass_error) {
 		fprintf(out, "levels only: %s\n", process->pass_error);
@@ -56,7 +43,7 @@ static void put_verdict(FILE *out, const struct watch_process *process)
 	} else if (pass->is_too_early) {
 		fprintf(out, "too early: %s of %s\n", seconds(pass->observed_s).s,
 			seconds(pass->needed_s).s);
-	} else if ((first = first_to_end(pass))) {
+	} else if ((first = live_first_to_end(pass->resources, pass->resource_count))) {
 		fprintf(out, "growing: %s %s/s, %s full in %s\n",
 			*pass->cause_site ? pass->cause_site : "?",
 			units_bytes_signed(first->bytes_per_s[LIVE_EXPECTED]).s,
