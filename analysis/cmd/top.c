@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/target/destination.h"
+#include "analysis/cmd/top/subject.h"
 #include "analysis/view/top/frame.h"
 
 /* Every process that is shown has been analysed, or cannot be. */
@@ -36,11 +36,23 @@ static void wait_for_frame(struct watch *watch, uint64_t until_ns, bool is_first
 	watch_refresh(watch);
 }
 
+static void print_frame(const struct watch *watch, const struct opts *opts)
+{
+	struct top_frame frame;
+
+	top_take(&frame, watch);
+	if (opts_has(opts, "json"))
+		top_json(stdout, &frame);
+	else
+		top_text(stdout, &frame, (unsigned)opts_number(opts, "top", 8));
+	top_fini(&frame);
+}
+
 static void show_frames(struct watch *watch, const struct opts *opts)
 {
 	static const char clear[] = "\033[H\033[J";
-	bool is_json = opts_has(opts, "json");
-	bool is_screen = !is_json && !opts_has(opts, "once") && isatty(STDOUT_FILENO);
+	bool is_screen = !opts_has(opts, "json") && !opts_has(opts, "once") &&
+			 isatty(STDOUT_FILENO);
 	uint64_t count = opts_has(opts, "once") ? 1 : opts_number(opts, "count", 0);
 	uint64_t every_ns = opts_number(opts, "every", 2) * 1000000000, next_ns = watch_now_ns();
 
@@ -49,10 +61,7 @@ static void show_frames(struct watch *watch, const struct opts *opts)
 		next_ns = watch_now_ns() + every_ns;
 		if (is_screen)
 			fputs(clear, stdout);
-		if (is_json)
-			top_json(stdout, watch);
-		else
-			top_text(stdout, watch, (unsigned)opts_number(opts, "top", 8));
+		print_frame(watch, opts);
 		if (fflush(stdout) || ferror(stdout))
 			return;
 	}
@@ -60,31 +69,32 @@ static void show_frames(struct watch *watch, const struct opts *opts)
 
 static int run_top(const struct opts *opts, const struct cmd *const *commands)
 {
-	static struct destination destination;
 	struct watch_options options = { .share = 0.02, .memory_bytes = (uint64_t)512 << 20,
 					 .warm_up_s = (double)opts_number(opts, "warm-up", 0) };
-	const char *directory = destination.directory;
+	static char path[PATH_MAX];
 	static struct watch watch;
+	int status = CMD_USAGE;
 
 	(void)commands;
 	if (opts->operand_count > 1) {
-		say_error("too many arguments: '%s'; top reads one directory or one recording",
-			  opts->operands[1]);
+		say_error("too many arguments: '%s'; top reads one directory, one recording or one "
+			  "process", opts->operands[1]);
 		return CMD_USAGE;
 	}
-	if (opts->operand_count)
-		directory = opts->operands[0];
-	else
-		destination_set(&destination, NULL);
+	if (subject_find(opts->operands[0], path))
+		return CMD_USAGE;
 	if (opts_has(opts, "once"))
 		options.share = 1;
-	if (watch_open(&watch, directory, &options)) {
-		say_error("cannot read '%s': %s", directory, strerror(errno));
+	if (watch_open(&watch, path, &options)) {
+		say_error("cannot read '%s': %s", path, strerror(errno));
 		return CMD_USAGE;
 	}
-	show_frames(&watch, opts);
+	if (!subject_check(&watch, path)) {
+		show_frames(&watch, opts);
+		status = CMD_FINE;
+	}
 	watch_close(&watch);
-	return CMD_FINE;
+	return status;
 }
 
 static const struct opt options[] = {
@@ -105,7 +115,7 @@ static const struct opt_group option_group = {
 const struct cmd cmd_top = {
 	.name = "top",
 	.summary = "show what runs: who holds each GPU, what grows, how long it lasts",
-	.usage = "[OPTIONS] [DIRECTORY|RECORDING]",
+	.usage = "[OPTIONS] [DIRECTORY|RECORDING|PID]",
 	.manual = "cuflight-top",
 	.about = "Shows the processes of a directory of recordings that run, or ended within "
 		 "the last five minutes: who holds each GPU, a verdict, and the largest "

@@ -5,9 +5,8 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 
-/* Where the driver told no UUID, the index has to do. */
-static bool is_same(const uint8_t a[16], unsigned a_ordinal, const uint8_t b[16],
-		    unsigned b_ordinal)
+bool watch_is_same_device(const uint8_t a[16], unsigned a_ordinal, const uint8_t b[16],
+			  unsigned b_ordinal)
 {
 	static const uint8_t none[16];
 
@@ -19,7 +18,7 @@ const struct pass_device *watch_device_of(const struct watch_process *process,
 {
 	for (size_t i = 0; process->pass && i < process->pass->device_count; i++) {
 		const struct pass_device *device = &process->pass->devices[i];
-		if (is_same(device->uuid, device->ordinal, uuid, ordinal))
+		if (watch_is_same_device(device->uuid, device->ordinal, uuid, ordinal))
 			return device;
 	}
 	return NULL;
@@ -29,7 +28,7 @@ static struct watch_device *place_of_device(struct watch_device *out, size_t *co
 					    const struct cuf_device *device)
 {
 	for (size_t i = 0; i < *count; i++)
-		if (is_same(out[i].uuid, out[i].gpu, device->uuid, device->ordinal))
+		if (watch_is_same_device(out[i].uuid, out[i].gpu, device->uuid, device->ordinal))
 			return &out[i];
 	if (*count == WATCH_DEVICES)
 		return NULL;

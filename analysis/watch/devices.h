@@ -25,6 +25,9 @@ size_t watch_devices(const struct watch *watch, struct watch_device out[WATCH_DE
 /* In the last pass of a process; NULL: it does not use the device, or has no pass yet. */
 const struct pass_device *watch_device_of(const struct watch_process *process,
 					  const uint8_t uuid[16], unsigned ordinal);
+/* By UUID; where the driver told none, the index has to do. */
+bool watch_is_same_device(const uint8_t a[16], unsigned a_ordinal, const uint8_t b[16],
+			  unsigned b_ordinal);
 /* The first of its owners that is no process's own. */
 #define WATCH_OWN_MAX WATCH_OTHER_PROCESSES
 

@@ -75,6 +75,7 @@ static void answer_live(struct server *server, const struct request *request,
 			struct answer *answer)
 {
 	FILE *out = open_memstream(&answer->body, &answer->bytes);
+	struct top_frame frame;
 
 	(void)request;
 	if (!out) {
@@ -82,7 +83,9 @@ static void answer_live(struct server *server, const struct request *request,
 		return;
 	}
 	server_refresh(server);
-	top_json(out, &server->watch);
+	top_take(&frame, &server->watch);
+	top_json(out, &frame);
+	top_fini(&frame);
 	fclose(out);
 	answer->status = 200;
 	answer->type = "application/json";

@@ -4,9 +4,7 @@
 
 #include <json-c/json.h>
 #include <math.h>
-#include <time.h>
 #include "analysis/device/uuid.h"
-#include "analysis/watch/devices.h"
 
 static void add_text(struct json_object *to, const char *key, const char *text)
 {
@@ -40,16 +38,22 @@ static void add_uuid(struct json_object *to, const uint8_t uuid[16])
 	add_text(to, "uuid", uuid_text(uuid, text) ? text : "");
 }
 
+static struct json_object *owners_to_json(const uint64_t *owners, unsigned count)
+{
+	struct json_object *object = json_object_new_object();
+
+	for (unsigned owner = 0; owner < count; owner++)
+		add_number(object, watch_owner_names[owner], owners[owner]);
+	return object;
+}
+
 static struct json_object *own_device(const struct pass_device *device)
 {
-	struct json_object *object = json_object_new_object(), *owners;
+	struct json_object *object = json_object_new_object();
 
 	add_number(object, "id", device->ordinal);
 	add_uuid(object, device->uuid);
-	owners = json_object_new_object();
-	for (unsigned owner = 0; owner < WATCH_OWN_MAX; owner++)
-		add_number(owners, watch_owner_names[owner], device->owners[owner]);
-	json_object_object_add(object, "owners", owners);
+	json_object_object_add(object, "owners", owners_to_json(device->owners, WATCH_OWN_MAX));
 	return object;
 }
 
@@ -76,9 +80,13 @@ static struct json_object *site_to_json(const struct pass_site *site)
 	add_text(object, "path", site->path);
 	add_text(object, "role", site->role);
 	add_text(object, "memory", watch_memory_names[site->memory]);
+	add_number(object, "device", site->device == CUF_DEVICE_NONE ? CUF_UNKNOWN : site->device);
 	add_text(object, "state", site->is_judged ? live_state_names[site->state] : "");
+	json_object_object_add(object, "is_leak", json_object_new_boolean(site->is_leak));
 	add_number(object, "bytes", site->bytes);
 	add_number(object, "count", site->count);
+	add_double(object, "bytes_per_s", site->slope_bytes_per_s);
+	add_number(object, "oldest_ns", site->first_ns ? site->first_ns : CUF_UNKNOWN);
 	return object;
 }
 
@@ -98,53 +106,62 @@ static void add_pass(struct json_object *to, const struct pass *pass)
 		json_object_array_add(sites, site_to_json(&pass->sites[i]));
 }
 
-static struct json_object *process_to_json(const struct watch *watch,
-					   const struct watch_process *process)
+static struct json_object *process_to_json(const struct top_process *process)
 {
 	struct json_object *object = json_object_new_object();
+	char words[PASS_SENTENCE + 64];
 
+	top_words(process, words, sizeof words);
 	add_text(object, "process", process->name);
-	add_text(object, "recording", watch_short_path(watch, process->path));
-	add_number(object, "pid", process->identity.pid);
-	json_object_object_add(object, "is_running", json_object_new_boolean(watch_runs(process)));
-	add_text(object, "error", process->pass_error);
+	add_text(object, "rank", process->rank);
+	add_text(object, "recording", process->recording);
+	add_number(object, "pid", process->pid);
+	json_object_object_add(object, "is_running", json_object_new_boolean(process->is_running));
+	add_text(object, "error", process->error);
+	add_text(object, "verdict", top_verdict_names[process->verdict]);
+	add_text(object, "words", words);
+	add_number(object, "gpu_bytes", process->gpu_bytes);
+	add_number(object, "gpu_peak_bytes", process->gpu_peak_bytes);
+	add_number(object, "resident_bytes", process->resident_bytes);
+	add_number(object, "failures", process->failures);
 	if (process->pass)
 		add_pass(object, process->pass);
 	return object;
 }
 
-static struct json_object *device_to_json(const struct watch_device *device)
+/* What no process holds has keys of its own, too: the first form of the document had only those. */
+static struct json_object *gpu_to_json(const struct top_gpu *gpu)
 {
-	struct json_object *object = json_object_new_object();
+	struct json_object *object = json_object_new_object(), *owners = NULL;
 
-	add_number(object, "id", device->gpu);
-	add_uuid(object, device->uuid);
-	add_number(object, "total_bytes", device->total_bytes);
+	add_number(object, "id", gpu->number);
+	add_uuid(object, gpu->uuid);
+	add_number(object, "total_bytes", gpu->total_bytes);
 	for (unsigned owner = WATCH_OWN_MAX; owner < WATCH_OWNER_MAX; owner++)
 		add_number(object, watch_owner_names[owner],
-			   device->has_pass ? device->rest[owner] : CUF_UNKNOWN);
+			   gpu->is_known ? gpu->owners[owner] : CUF_UNKNOWN);
+	if (gpu->is_known)
+		owners = owners_to_json(gpu->owners, WATCH_OWNER_MAX);
+	json_object_object_add(object, "owners", owners);
+	add_number(object, "free_minute_bytes", gpu->free_minute_bytes);
+	add_number(object, "free_hour_bytes", gpu->free_hour_bytes);
+	add_number(object, "largest_free_bytes", gpu->largest_free_bytes);
+	add_double(object, "headroom_bytes", gpu->headroom_bytes);
 	return object;
 }
 
-void top_json(FILE *out, const struct watch *watch)
+void top_json(FILE *out, const struct top_frame *frame)
 {
-	struct json_object *top = json_object_new_object();
-	struct json_object *devices, *processes;
-	struct watch_device found[WATCH_DEVICES];
-	size_t count = watch_devices(watch, found);
-	struct timespec now;
+	struct json_object *top = json_object_new_object(), *gpus, *processes;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	add_text(top, "schema", "cuflight.live/1");
-	add_number(top, "time_ns", (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
-	devices = add_list(top, "devices");
-	for (size_t i = 0; i < count; i++)
-		json_object_array_add(devices, device_to_json(&found[i]));
+	add_number(top, "time_ns", frame->time_ns);
+	gpus = add_list(top, "devices");
+	for (size_t i = 0; i < frame->gpu_count; i++)
+		json_object_array_add(gpus, gpu_to_json(&frame->gpus[i]));
 	processes = add_list(top, "processes");
-	for (size_t i = 0; i < watch->count; i++)
-		if (!watch->processes[i]->is_succeeded)
-			json_object_array_add(processes,
-					      process_to_json(watch, watch->processes[i]));
+	for (size_t i = 0; i < frame->process_count; i++)
+		json_object_array_add(processes, process_to_json(&frame->processes[i]));
 	fprintf(out, "%s\n", json_object_to_json_string_ext(
 				     top, JSON_C_TO_STRING_PLAIN |
 						  JSON_C_TO_STRING_NOSLASHESCAPE));
