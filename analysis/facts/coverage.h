@@ -36,6 +36,7 @@ struct fact_coverage {
 	uint64_t stack_stops[CUF_STOP_MAX];
 	uint64_t unknown_frees, replaced, undone_frees;
 	uint64_t recorder_ns; /* CPU time in device paths, a duration */
+	bool other_gpus; /* a runtime of another vendor's GPUs was used */
 	bool complete; /* nothing dropped, cut or overwritten */
 };
 

@@ -92,6 +92,15 @@ static const struct library {
 	{ "libnvrtc", "library", false },         { "libnvinfer", "workspace", false },
 };
 
+/* Runtimes of other GPUs: memory that they allocate is not recorded. SYCL can be CUDA's, too. */
+static const struct {
+	const char *file, *vendor;
+} other_gpus[] = {
+	{ "libamdhip64", "AMD" },        { "libhsa-runtime64", "AMD" },
+	{ "libze_loader", "Intel" },     { "libze_intel_gpu", "Intel" },
+	{ "libsycl.", "Intel" },
+};
+
 /* ---- matching ---- */
 
 static bool has_part(const char *text, const char *const *parts, size_t count)
@@ -192,6 +201,14 @@ bool is_python_interpreter(const char *path)
 	static const char *const files[] = { "python", "libpython" };
 
 	return is_file(path, files, COUNT(files));
+}
+
+const char *other_gpu_vendor(const char *path)
+{
+	for (size_t i = 0; i < COUNT(other_gpus); i++)
+		if (begins_with(path_base_name(path), other_gpus[i].file))
+			return other_gpus[i].vendor;
+	return NULL;
 }
 
 const char *library_role(const char *path)

@@ -51,6 +51,9 @@ bool has_telling_symbols(const char *path, const char *exe);
 /* The Python interpreter: it makes the arenas of small objects. */
 bool is_python_interpreter(const char *path);
 
+/* The vendor of the GPUs that this runtime is for; NULL: no runtime, or NVIDIA's. */
+const char *other_gpu_vendor(const char *path);
+
 /* Libraries whose blocks are all for themselves: "communication", "library", ...; NULL: none of
  * them. */
 const char *library_role(const char *path);

@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-enum { C10_DEVICE_CPU = 0, C10_DEVICE_CUDA = 1 };
+/* HIP: AMD's, in releases that do not call it CUDA; XPU: Intel's */
+enum { C10_DEVICE_CPU = 0, C10_DEVICE_CUDA = 1, C10_DEVICE_HIP = 6, C10_DEVICE_XPU = 12 };
 typedef struct { int8_t type, index; } c10_Device; /* index -1: the current one */
 
 enum { GGML_USAGE_ANY = 0, GGML_USAGE_WEIGHTS = 1, GGML_USAGE_COMPUTE = 2 };

@@ -319,6 +319,28 @@ static void tell_python_walks(struct build *build, struct sentences *blind, uint
 		say_minor(blind, text, p);
 }
 
+/* A runtime is among the modules when one of its functions was on a stack. It maps and allocates
+ * host memory for all that it does, so one that was used is there. */
+static void tell_other_gpus(struct build *build, uint32_t p, struct sentences *blind)
+{
+	const struct fact_process *process = &build->facts->processes[p];
+	const char *vendor, *told = "";
+
+	for (size_t i = 0; i < process->module_count; i++) {
+		const char *path = process->modules[i].path;
+
+		if (!(vendor = other_gpu_vendor(path)) || !strcmp(vendor, told))
+			continue;
+		say(blind,
+		    arena_format(build->arena,
+				 "memory of %s GPUs is not recorded (%s is in use): host memory "
+				 "and PyTorch's blocks are",
+				 told = vendor, path_base_name(path)),
+		    p);
+		build->facts->coverage.other_gpus = true;
+	}
+}
+
 /* Blind spots that the header counts, and allocators that malloc's hooks do not see. */
 static void tell_process(struct build *build, uint32_t p, struct sentences *blind)
 {
@@ -528,6 +550,7 @@ void build_coverage(struct build *build)
 	}
 	for (uint32_t p = 0; p < build->run->count; p++) {
 		tell_texts(build, p, &blind, &unhooked, &cudart);
+		tell_other_gpus(build, p, &blind);
 		tell_process(build, p, &blind);
 		tell_nobodys(build, p, &blind);
 		tell_built_in(build, p, &searched, &blind);

@@ -461,7 +461,7 @@ static void print_ending(const struct text *text, const struct fact_process *pro
 		text_append(words, sizeof words, "No allocation failed, no leak found.");
 	else if (!facts->incident_count)
 		text_append(words, sizeof words, "No allocation failed.");
-	if (!facts->device_count)
+	if (!facts->device_count && !facts->coverage.other_gpus)
 		text_append(words, sizeof words, "%sNo GPU was used.", text_if(*words, " "));
 	if (*words)
 		text_words(text, STYLE_PLAIN, "", 0, 1, words);

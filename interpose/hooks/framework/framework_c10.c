@@ -12,10 +12,17 @@
 #define FRAME __builtin_frame_address(0)
 #define CALLER __builtin_return_address(0)
 
-/* True for memory of a CUDA device. Host memory is only summed. */
+/* Of other vendors' GPUs these reports are all that is seen. */
+static inline bool is_gpu(c10_Device device)
+{
+	return __builtin_expect(device.type == C10_DEVICE_CUDA, 1) ||
+	       device.type == C10_DEVICE_HIP || device.type == C10_DEVICE_XPU;
+}
+
+/* True for memory of a GPU. Host memory is only summed. */
 static inline bool is_device(c10_Device device, int64_t bytes)
 {
-	if (__builtin_expect(device.type == C10_DEVICE_CUDA, 1))
+	if (is_gpu(device))
 		return true;
 	if (device.type == C10_DEVICE_CPU)
 		cuf_framework_report(
@@ -80,7 +87,7 @@ void cuf_hook__ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE(void *ptr, int
 		void (*next)(size, total, total, c10_Device) = \
 			cuf_resolve_in_caller(CUF_HOOK_##name, CALLER); \
 		cuf_framework_describe(CUF_HOOK_##name, (const void *)next); \
-		if (device.type == C10_DEVICE_CUDA) { \
+		if (is_gpu(device)) { \
 			const struct cuf_report report = { \
 				.bytes = (int64_t)bytes, \
 				.allocated_bytes = (uint64_t)allocated, \
