@@ -148,3 +148,19 @@ reports() {
 		reports 'npm packages run on node 18' "tests/package-lock.json:1: node_modules/tool wants Node.js"
 	done
 }
+
+@test "a function that the shipped command's C library has not is reported" {
+	ls /lib/ld-musl-*.so.1 >/dev/null 2>&1 || skip "no musl here (Debian's package musl)"
+	# FUNCTION: a command that calls it
+	command_calls() {
+		printf '#include <stdlib.h>\nint %s(void);\nint command(char *p, char **end) { return %s() + (int)strtoll(p, end, 0); }\n' "$1" "$1" >command.c
+		cc -fno-builtin -D_GNU_SOURCE -c command.c -o command.o
+		rm -f build/libanalysis.a && ar rcs build/libanalysis.a command.o
+	}
+	command_calls getpid
+	passes 'command calls what musl has'
+	command_calls gnu_get_libc_version
+	reports 'command calls what musl has' 'command.o: calls gnu_get_libc_version'
+	command_calls own_function
+	passes 'command calls what musl has'
+}
