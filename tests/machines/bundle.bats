@@ -19,6 +19,8 @@ setup() {
 	tar xf "$shipped"/dist/*-linux-aarch64.tar.gz --strip-components=1
 }
 
+teardown() { [ -z "${served:-}" ] || kill -KILL "$served"; }
+
 @test "aarch64: the shipped command is static, and installs the recorder of the wheel and the .deb" {
 	readelf -lW bin/cuflight >segments
 	[ "$(grep -c 'INTERP\|DYNAMIC' segments)" = "$(grep -c DYNAMIC segments)" ] # static-pie has the second
@@ -46,6 +48,14 @@ setup() {
 		[ "$form" != --json ] || cp there.out keeps.json
 	done
 	judge_keeps
+}
+
+@test "aarch64: the shipped command serves by HTTP" {
+	mkdir rec
+	qemu-aarch64 bin/cuflight serve --listen=127.0.0.1:0 rec >serve.out 2>&1 3>&- &
+	served=$!
+	until grep -q 'http://' serve.out; do kill -0 $served || return; sleep 0.1; done
+	curl -sS --noproxy '*' --max-time 60 "$(grep -o 'http://[^/]*' serve.out)/metrics" | grep -qx 'cuflight_up 1'
 }
 
 @test "aarch64: the shipped command reads a recording of this machine as the command here does" {

@@ -70,3 +70,27 @@ bundle() {
 	dpkg_there --purge cuflight
 	[ -z "$(find r -name '*cuflight*')" ]
 }
+
+teardown() {
+	local pid
+	for pid in ${started:-}; do kill -KILL "$pid" 2>/dev/null || :; done
+}
+
+get() { curl -sS --noproxy '*' --max-time 60 "$address/$1"; }
+
+@test "the shipped command serves what runs: metrics, the page, a report from a process of its own" {
+	local shipped
+	shipped=$build/bundle/$(uname -m)/command/cuflight
+	[ -x "$shipped" ] || skip "no bundle here (make bundle)"
+	CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1:size=4MiB LD_PRELOAD=$build/libcuflight.so sleep 1000 3>&- &
+	started=$!
+	until ls rec/*.cuf >/dev/null 2>&1; do kill -0 "$started" || return; sleep 0.1; done
+	"$shipped" serve --listen=127.0.0.1:0 rec >serve.out 2>&1 3>&- &
+	started+=" $!"
+	until grep -q 'http://' serve.out; do kill -0 $! || return; sleep 0.1; done
+	address=$(grep -o 'http://[^/]*' serve.out)
+	until get metrics | grep -qx 'cuflight_process_running{.*process="sleep".*} 1'; do kill -0 $! || return; sleep 0.1; done
+	get '' >page && grep -q '<title>cuflight' page
+	get 'report?process=sleep' | grep -q '^RUNNING: sleep'
+	get 'report.json?process=sleep' | python3 -m json.tool >/dev/null
+}
