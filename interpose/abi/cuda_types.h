@@ -196,7 +196,11 @@ typedef struct {
 	unsigned long long handleTypes, flags;
 } CUmulticastObjectProp;
 
+typedef uint32_t CUlogicalEndpointId;
+typedef int CUmemRangeHandleType;
+
 /* never called, never looked into */
+typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef CUresult (*CUgraphRecaptureCallback)(void *data, CUgraphNode node,
 					     const CUgraphNodeParams *original,
 					     const CUgraphNodeParams *recaptured, int status);

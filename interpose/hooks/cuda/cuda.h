@@ -123,6 +123,9 @@ void cuf_usage_deltas_forget(int device);
 
 /* ---- cuda_external.c ---- */
 
+/* Another holder got a handle of the driver's whole allocation around ptr. */
+void cuf_block_exported(CUdeviceptr ptr);
+
 /* A mapped buffer of external memory is about to be freed: gives up its reference to the memory
  * object. Returns false when addr is no such buffer. */
 bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_block *buffer,

@@ -133,14 +133,15 @@ void cuf_unsized_failure(struct cuf_call *call, unsigned kind, CUresult result)
 	cuf_alloc_record(call, &request, result, 0);
 }
 
-/* Streams are noted here because both stream functions have role WATCH: PyTorch keeps free blocks
+/* Streams are noted here because the stream functions have role WATCH: PyTorch keeps free blocks
  * for each stream, so the report must know whether there are any. */
 CUresult cuf_watch_done(unsigned hook, CUresult result, void *frame)
 {
 	struct cuf_call call;
 	int saved = errno;
 	if (result == CUDA_SUCCESS &&
-	    (hook == CUF_HOOK_cuStreamCreate || hook == CUF_HOOK_cuStreamCreateWithPriority))
+	    (hook == CUF_HOOK_cuStreamCreate || hook == CUF_HOOK_cuStreamCreateWithPriority ||
+	     hook == CUF_HOOK_cuGreenCtxStreamCreate))
 		cuf_framework_note_streams();
 	if (result != CUDA_ERROR_OUT_OF_MEMORY)
 		return result;

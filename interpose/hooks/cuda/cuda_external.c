@@ -16,20 +16,23 @@
 
 /* ---- legacy IPC ---- */
 
-/* The handle stands for the driver's whole allocation around ptr. */
-CUresult cuf_hook_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
+void cuf_block_exported(CUdeviceptr ptr)
 {
 	CUdeviceptr base = ptr;
 	size_t bytes;
 	struct cuf_block block;
+	if (!cuf_block_find(CUF_SPACE_DEVICE, ptr, 0, &block))
+		cuf_range_of(ptr, &base, &bytes);
+	cuf_block_find(CUF_SPACE_DEVICE, base, CUF_EVENT_EXPORTED, NULL);
+}
+
+CUresult cuf_hook_cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr ptr)
+{
 	CUF_CALL(cuIpcGetMemHandle);
 	CUresult result = cuf_real.cuIpcGetMemHandle(out, ptr);
 	int saved = errno;
-	if (call.thread && result == CUDA_SUCCESS) {
-		if (!cuf_block_find(CUF_SPACE_DEVICE, ptr, 0, &block))
-			cuf_range_of(ptr, &base, &bytes);
-		cuf_block_find(CUF_SPACE_DEVICE, base, CUF_EVENT_EXPORTED, NULL);
-	}
+	if (call.thread && result == CUDA_SUCCESS)
+		cuf_block_exported(ptr);
 	errno = saved;
 	return cuf_done(&call, result);
 }

@@ -2,7 +2,8 @@
 /*
  * Memory that the driver allocates for itself: contexts, modules, limits, instantiated graphs. No
  * interface reports its size. So free memory is read before and after such a call (role USAGE). A
- * decrease is added to one growing entry for each device and function.
+ * decrease is added to one growing entry for each device and function. What an unload frees is
+ * taken from the entries of the loads.
  *
  * Calls of role WATCH are recorded only when they fail for lack of memory, those of role PASS
  * never. All bodies of these three roles are generated here from the hook table.
@@ -38,7 +39,8 @@ enum {
 #define CUF_COLUMN_CUDA(role, name) CUF_COLUMN_##role(name)
 #define HOOK(id, lib, ret, name, params, args, role) CUF_COLUMN_##lib(role, name)
 #include "interpose/abi/hooks.def"
-	COLUMNS
+	COLUMNS,
+	NO_COLUMN = COLUMNS /* of an unload */
 };
 
 /* What the driver allocated for itself during each kind of call, since the last reset. */
@@ -85,15 +87,36 @@ static void usage_delta_begin(struct cuf_call *call, struct usage_delta *delta)
 }
 
 /* The entry is a pseudo-block whose address is the pair of device and hook. */
-static void add_to_entry(struct cuf_call *call, int device, unsigned hook, unsigned column,
-			 uint64_t bytes)
+static void set_entry(struct cuf_call *call, int device, unsigned hook, uint64_t bytes)
 {
-	struct cuf_request level = { .aux = hook, .kind = CUF_KIND_CONTEXT,
+	struct cuf_request level = { .bytes = bytes, .aux = hook, .kind = CUF_KIND_CONTEXT,
 				     .device = (uint8_t)device,
 				     .flags = CUF_EVENT_CONTEXT_BOUND | CUF_EVENT_ESTIMATED };
-	level.bytes = __atomic_add_fetch(&driver_bytes[device][column], bytes, __ATOMIC_RELAXED);
 	level.context = cuf_context_fold(cuf_context_current());
 	cuf_level_set(call, &level, (uint64_t)(device + 1) << 16 | hook);
+}
+
+/* Which entry an unload makes smaller: code is allocated by these calls, and the driver does not
+ * tell what belongs to what. Code that came with its first launch is in none. */
+static const struct { uint16_t hook, column; } loads[] = {
+#define LOAD(name) { CUF_HOOK_##name, COLUMN_##name }
+	LOAD(cuFuncLoad), LOAD(cuModuleLoadData), LOAD(cuModuleLoadDataEx), LOAD(cuModuleLoad),
+	LOAD(cuModuleLoadFatBinary), LOAD(cuLibraryLoadData), LOAD(cuLibraryLoadFromFile),
+};
+
+static void take_from_loads(struct cuf_call *call, int device, uint64_t bytes)
+{
+	for (unsigned i = 0; i < sizeof loads / sizeof *loads && bytes; i++) {
+		uint64_t *held = &driver_bytes[device][loads[i].column];
+		uint64_t had = __atomic_load_n(held, __ATOMIC_RELAXED), part;
+		do
+			part = had < bytes ? had : bytes;
+		while (!__atomic_compare_exchange_n(held, &had, had - part, false,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+		if (part)
+			set_entry(call, device, loads[i].hook, had - part);
+		bytes -= part;
+	}
 }
 
 /* The device may have changed: creating a context makes it current. Then there is no difference. */
@@ -111,9 +134,14 @@ static void usage_delta_measure(struct cuf_call *call, const struct usage_delta 
 	cuf_device_seen(call, (unsigned)device, &view);
 	/* when another thread allocated or freed meanwhile, the difference is not only this
 	 * call's */
-	if (device == delta->device && free_bytes < delta->free_bytes &&
-	    cuf_changes_seen() == delta->changes)
-		add_to_entry(call, device, hook, column, delta->free_bytes - free_bytes);
+	if (device != delta->device || cuf_changes_seen() != delta->changes)
+		return;
+	if (column == NO_COLUMN && free_bytes > delta->free_bytes)
+		take_from_loads(call, device, free_bytes - delta->free_bytes);
+	else if (column != NO_COLUMN && free_bytes < delta->free_bytes)
+		set_entry(call, device, hook,
+			  __atomic_add_fetch(&driver_bytes[device][column],
+					     delta->free_bytes - free_bytes, __ATOMIC_RELAXED));
 }
 
 /* Measures after a success only. A call that failed for lack of memory becomes an incident without
@@ -128,6 +156,26 @@ static CUresult usage_delta_done(struct cuf_call *call, const struct usage_delta
 		cuf_unsized_failure(call, CUF_KIND_CONTEXT, result);
 	errno = saved;
 	return cuf_done(call, result);
+}
+
+/* ---- unloads ---- */
+
+CUresult cuf_hook_cuModuleUnload(CUmodule module)
+{
+	struct usage_delta delta;
+	CUF_CALL(cuModuleUnload);
+	usage_delta_begin(&call, &delta);
+	CUresult result = cuf_real.cuModuleUnload(module);
+	return usage_delta_done(&call, &delta, CUF_HOOK_cuModuleUnload, NO_COLUMN, result);
+}
+
+CUresult cuf_hook_cuLibraryUnload(CUlibrary library)
+{
+	struct usage_delta delta;
+	CUF_CALL(cuLibraryUnload);
+	usage_delta_begin(&call, &delta);
+	CUresult result = cuf_real.cuLibraryUnload(library);
+	return usage_delta_done(&call, &delta, CUF_HOOK_cuLibraryUnload, NO_COLUMN, result);
 }
 
 /* ---- generated bodies ---- */

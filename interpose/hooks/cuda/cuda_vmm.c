@@ -242,17 +242,24 @@ CUresult cuf_hook_cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 	return cuf_done(&call, result);
 }
 
-/* ---- multicast: an object has no bytes of its own, but what is bound to it stays alive ---- */
+/* ---- multicast objects and logical endpoints: what is bound to them stays alive ---- */
 
 /*
- * Which memory is bound where: cuMulticastUnbind names only the place. When the table is full, a
+ * Which memory is bound where: an unbinding names only the place. When the table is full, a
  * binding is not counted, and its unbinding is not either.
  */
 #define BINDINGS_MAX 256u
+#define ENDPOINT (1ull << 63) /* an object that is an endpoint, not a multicast handle */
+#define ANY_DEVICE (-1)
 enum binding_state { BINDING_FREE, BINDING_BUSY, BINDING_HELD };
+struct place {
+	uint64_t object;
+	CUdevice device;
+	uint64_t offset, end;
+};
 static struct binding {
-	CUmemGenericAllocationHandle multicast, physical;
-	size_t offset;
+	struct place at; /* its end is not used */
+	CUmemGenericAllocationHandle physical;
 	int state;               /* enum binding_state */
 } bindings[BINDINGS_MAX];
 
@@ -264,49 +271,83 @@ static bool change_state(struct binding *binding, int from, int to)
 }
 
 /* Returns false when the table is full. */
-static bool binding_add(CUmemGenericAllocationHandle multicast, size_t offset,
-			CUmemGenericAllocationHandle physical)
+static bool binding_add(const struct binding *binding)
 {
 	for (unsigned i = 0; i < BINDINGS_MAX; i++) {
 		if (!change_state(&bindings[i], BINDING_FREE, BINDING_BUSY))
 			continue;
-		bindings[i].multicast = multicast;
-		bindings[i].offset = offset;
-		bindings[i].physical = physical;
+		bindings[i].at = binding->at;
+		bindings[i].physical = binding->physical;
 		__atomic_store_n(&bindings[i].state, BINDING_HELD, __ATOMIC_RELEASE);
 		return true;
 	}
 	return false;
 }
 
-/* Returns the memory that was bound there, or 0. */
-static CUmemGenericAllocationHandle binding_remove(CUmemGenericAllocationHandle multicast,
-						   size_t offset)
+static bool is_in(const struct place *binding, const struct place *range)
+{
+	return binding->object == range->object && binding->offset >= range->offset &&
+	       binding->offset < range->end &&
+	       (binding->device == range->device || range->device == ANY_DEVICE);
+}
+
+/* Removes one binding of a range. Returns false when there is none. */
+static bool binding_take(const struct place *range, struct binding *taken)
 {
 	for (unsigned i = 0; i < BINDINGS_MAX; i++) {
 		struct binding *binding = &bindings[i];
 		if (__atomic_load_n(&binding->state, __ATOMIC_ACQUIRE) != BINDING_HELD ||
-		    binding->multicast != multicast || binding->offset != offset ||
+		    !is_in(&binding->at, range) ||
 		    !change_state(binding, BINDING_HELD, BINDING_BUSY))
 			continue;
-		CUmemGenericAllocationHandle physical = binding->physical;
+		*taken = *binding;
 		__atomic_store_n(&binding->state, BINDING_FREE, __ATOMIC_RELEASE);
-		return physical;
+		return true;
 	}
-	return 0;
+	return false;
 }
 
 /* A binding adds no bytes, but it keeps the physical memory alive like a mapping. Without space in
  * the table the count is not raised, and the memory may be recorded as freed too early. */
-static CUresult bound(struct cuf_call *call, CUmemGenericAllocationHandle multicast, size_t offset,
-		      CUmemGenericAllocationHandle physical, size_t bytes, CUresult result)
+static CUresult bound(struct cuf_call *call, const struct binding *binding, size_t bytes,
+		      CUresult result)
 {
 	struct cuf_request request = cuf_request_here(call, CUF_KIND_MAPPING, bytes, 0);
 
-	if (result == CUDA_SUCCESS && call->thread && physical &&
-	    binding_add(multicast, offset, physical))
-		add_to_counts(call, physical, 0, 1);
+	if (result == CUDA_SUCCESS && call->thread && binding->physical && binding_add(binding))
+		add_to_counts(call, binding->physical, 0, 1);
 	return cuf_alloc_done(call, &request, result, 0);
+}
+
+/* What an unbinding removed, kept until the driver accepts it: the first binding of its range. The
+ * others are removed afterwards. */
+struct unbinding {
+	struct place range;
+	struct binding kept; /* physical 0: none */
+	struct cuf_release release;
+};
+
+static void unbind_begin(struct cuf_call *call, struct unbinding *unbinding)
+{
+	unbinding->kept.physical = 0;
+	if (call->thread && binding_take(&unbinding->range, &unbinding->kept))
+		cuf_release_begin(call, &unbinding->release, handle_space(unbinding->kept.physical),
+				  unbinding->kept.physical, 0, 1);
+}
+
+static CUresult unbind_done(struct cuf_call *call, struct unbinding *unbinding, CUresult result)
+{
+	bool was_bound = unbinding->kept.physical != 0;
+
+	if (result != CUDA_SUCCESS && was_bound) {
+		binding_add(&unbinding->kept);
+		cuf_release_undo(call, &unbinding->release);
+	}
+	while (result == CUDA_SUCCESS && was_bound &&
+	       binding_take(&unbinding->range, &unbinding->kept))
+		cuf_release_begin(call, &unbinding->release, handle_space(unbinding->kept.physical),
+				  unbinding->kept.physical, 0, 1);
+	return cuf_done(call, result);
 }
 
 /* The memory that is mapped at ptr; 0: unknown. */
@@ -317,63 +358,143 @@ static CUmemGenericAllocationHandle mapped_at(CUdeviceptr ptr)
 	return cuf_block_find(CUF_SPACE_MAPPING, ptr, 0, &mapping) ? mapping.aux : 0;
 }
 
+/* Before CUDA 13.1 the device of a binding is that of the memory. */
+static CUdevice device_of(CUmemGenericAllocationHandle handle)
+{
+	struct cuf_block block;
+
+	return cuf_block_find(handle_space(handle), handle, 0, &block) ? block.device : 0;
+}
+
 CUresult cuf_hook_cuMulticastBindMem(CUmemGenericAllocationHandle multicast,
 				     size_t multicast_offset,
 				     CUmemGenericAllocationHandle handle, size_t offset,
 				     size_t bytes, unsigned long long flags)
 {
+	struct binding binding = { { multicast, 0, multicast_offset, 0 }, handle, 0 };
 	CUF_CALL(cuMulticastBindMem);
+	binding.at.device = device_of(handle);
 	CUresult result = cuf_real.cuMulticastBindMem(multicast, multicast_offset, handle, offset,
 						      bytes, flags);
-	return bound(&call, multicast, multicast_offset, handle, bytes, result);
+	return bound(&call, &binding, bytes, result);
 }
 
-/* CUDA 13.1 names the device, which is known from the memory. */
 CUresult cuf_hook_cuMulticastBindMem_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
 					size_t multicast_offset,
 					CUmemGenericAllocationHandle handle, size_t offset,
 					size_t bytes, unsigned long long flags)
 {
+	const struct binding binding = { { multicast, device, multicast_offset, 0 }, handle, 0 };
 	CUF_CALL(cuMulticastBindMem_v2);
 	CUresult result = cuf_real.cuMulticastBindMem_v2(multicast, device, multicast_offset,
 							 handle, offset, bytes, flags);
-	return bound(&call, multicast, multicast_offset, handle, bytes, result);
+	return bound(&call, &binding, bytes, result);
 }
 
 CUresult cuf_hook_cuMulticastBindAddr(CUmemGenericAllocationHandle multicast,
 				      size_t multicast_offset, CUdeviceptr ptr, size_t bytes,
 				      unsigned long long flags)
 {
+	struct binding binding = { { multicast, 0, multicast_offset, 0 }, mapped_at(ptr), 0 };
 	CUF_CALL(cuMulticastBindAddr);
+	binding.at.device = device_of(binding.physical);
 	CUresult result =
 		cuf_real.cuMulticastBindAddr(multicast, multicast_offset, ptr, bytes, flags);
-	return bound(&call, multicast, multicast_offset, mapped_at(ptr), bytes, result);
+	return bound(&call, &binding, bytes, result);
 }
 
 CUresult cuf_hook_cuMulticastBindAddr_v2(CUmemGenericAllocationHandle multicast, CUdevice device,
 					 size_t multicast_offset, CUdeviceptr ptr, size_t bytes,
 					 unsigned long long flags)
 {
+	struct binding binding = { { multicast, device, multicast_offset, 0 }, 0, 0 };
 	CUF_CALL(cuMulticastBindAddr_v2);
+	binding.physical = mapped_at(ptr);
 	CUresult result = cuf_real.cuMulticastBindAddr_v2(multicast, device, multicast_offset, ptr,
 							  bytes, flags);
-	return bound(&call, multicast, multicast_offset, mapped_at(ptr), bytes, result);
+	return bound(&call, &binding, bytes, result);
 }
 
-/* The binding is removed before the call and restored when the driver refuses. */
 CUresult cuf_hook_cuMulticastUnbind(CUmemGenericAllocationHandle multicast, CUdevice device,
 				    size_t multicast_offset, size_t bytes)
 {
-	CUmemGenericAllocationHandle physical = 0;
-	struct cuf_release release;
+	struct unbinding unbinding = {
+		.range = { multicast, device, multicast_offset, multicast_offset + bytes }
+	};
 	CUF_CALL(cuMulticastUnbind);
-	if (call.thread)
-		physical = binding_remove(multicast, multicast_offset);
-	cuf_release_begin(&call, &release, handle_space(physical), physical, 0, 1);
+	unbind_begin(&call, &unbinding);
 	CUresult result = cuf_real.cuMulticastUnbind(multicast, device, multicast_offset, bytes);
-	if (result != CUDA_SUCCESS && physical) {
-		binding_add(multicast, multicast_offset, physical);
-		cuf_release_undo(&call, &release);
+	return unbind_done(&call, &unbinding, result);
+}
+
+CUresult cuf_hook_cuLogicalEndpointBindMem(CUlogicalEndpointId endpoint, CUdevice device,
+					   cuuint64_t offset,
+					   CUmemGenericAllocationHandle handle,
+					   cuuint64_t memory_offset, cuuint64_t bytes,
+					   unsigned long long flags)
+{
+	const struct binding binding = { { ENDPOINT | endpoint, device, offset, 0 }, handle, 0 };
+	CUF_CALL(cuLogicalEndpointBindMem);
+	CUresult result = cuf_real.cuLogicalEndpointBindMem(endpoint, device, offset, handle,
+							    memory_offset, bytes, flags);
+	return bound(&call, &binding, bytes, result);
+}
+
+/* Memory of a pool stays in its pool, whatever it is bound to. */
+CUresult cuf_hook_cuLogicalEndpointBindAddr(CUlogicalEndpointId endpoint, CUdevice device,
+					    cuuint64_t offset, void *ptr, cuuint64_t bytes,
+					    unsigned long long flags)
+{
+	struct binding binding = { { ENDPOINT | endpoint, device, offset, 0 }, 0, 0 };
+	CUF_CALL(cuLogicalEndpointBindAddr);
+	binding.physical = mapped_at((CUdeviceptr)ptr);
+	CUresult result = cuf_real.cuLogicalEndpointBindAddr(endpoint, device, offset, ptr, bytes,
+							     flags);
+	return bound(&call, &binding, bytes, result);
+}
+
+CUresult cuf_hook_cuLogicalEndpointUnbind(CUlogicalEndpointId endpoint, CUdevice device,
+					  cuuint64_t offset, cuuint64_t bytes)
+{
+	struct unbinding unbinding = {
+		.range = { ENDPOINT | endpoint, device, offset, offset + bytes }
+	};
+	CUF_CALL(cuLogicalEndpointUnbind);
+	unbind_begin(&call, &unbinding);
+	CUresult result = cuf_real.cuLogicalEndpointUnbind(endpoint, device, offset, bytes);
+	return unbind_done(&call, &unbinding, result);
+}
+
+/* Unbinds all that this process bound. */
+CUresult cuf_hook_cuLogicalEndpointDestroy(CUlogicalEndpointId endpoint)
+{
+	struct unbinding unbinding = {
+		.range = { ENDPOINT | endpoint, ANY_DEVICE, 0, UINT64_MAX }
+	};
+	CUF_CALL(cuLogicalEndpointDestroy);
+	unbind_begin(&call, &unbinding);
+	CUresult result = cuf_real.cuLogicalEndpointDestroy(endpoint);
+	return unbind_done(&call, &unbinding, result);
+}
+
+/* ---- export for other drivers ---- */
+
+/* A dma-buf (GPUDirect RDMA) holds the memory behind the addresses, of whatever kind it is. */
+CUresult cuf_hook_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr, size_t bytes,
+						CUmemRangeHandleType type,
+						unsigned long long flags)
+{
+	CUF_CALL(cuMemGetHandleForAddressRange);
+	CUresult result =
+		cuf_real.cuMemGetHandleForAddressRange(handle, ptr, bytes, type, flags);
+	int saved = errno;
+	if (call.thread && result == CUDA_SUCCESS) {
+		CUmemGenericAllocationHandle physical = mapped_at(ptr);
+		if (physical)
+			cuf_block_find(handle_space(physical), physical, CUF_EVENT_EXPORTED, NULL);
+		else
+			cuf_block_exported(ptr);
 	}
+	errno = saved;
 	return cuf_done(&call, result);
 }

@@ -244,23 +244,6 @@ static void test_vmm__an_imported_handle_learns_its_size_from_its_map(void **sta
 	assert_int_equal(live_bytes(CUF_KIND_IMPORTED), 0);
 }
 
-static void test_vmm__multicast_keeps_what_is_bound(void **state)
-{
-	make_mapped(0x54, 0x10000000, 2 * MIB);
-	cuf_hook_cuMulticastBindMem(0x999, 4 * MIB, 0x54, 0, 2 * MIB, 0);
-	cuf_hook_cuMemUnmap(0x10000000, 2 * MIB);
-	cuf_hook_cuMemRelease(0x54);
-	assert_true(is_live(CUF_SPACE_HANDLE, 0x54));
-	fake.result = CUDA_ERROR_INVALID_VALUE;
-	cuf_hook_cuMulticastUnbind(0x999, 0, 4 * MIB, 2 * MIB);
-	assert_true(is_live(CUF_SPACE_HANDLE, 0x54));
-	fake.result = CUDA_SUCCESS;
-	cuf_hook_cuMulticastUnbind(0x999, 0, 0, 2 * MIB); /* another place */
-	assert_true(is_live(CUF_SPACE_HANDLE, 0x54));
-	cuf_hook_cuMulticastUnbind(0x999, 0, 4 * MIB, 2 * MIB);
-	assert_false(is_live(CUF_SPACE_HANDLE, 0x54));
-}
-
 static void test_vmm__host_memory_is_no_device_memory(void **state)
 {
 	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_HOST_NUMA, 0 } };
@@ -488,6 +471,25 @@ static void test_bracket__lost_free_memory_becomes_one_growing_entry(void **stat
 	assert_int_equal(block_at(CUF_SPACE_CONTEXT, addr).bytes, MIB);
 }
 
+static void test_bracket__an_unload_takes_from_the_loads(void **state)
+{
+	uint64_t addr = (uint64_t)1 << 16 | CUF_HOOK_cuModuleLoadData;
+	fake.range_bytes = 6 * MIB;
+	cuf_hook_cuModuleLoadData(NULL, NULL);
+	cuf_hook_cuModuleLoadData(NULL, NULL);
+	assert_int_equal(block_at(CUF_SPACE_CONTEXT, addr).bytes, 12 * MIB);
+	cuf_hook_cuModuleUnload(NULL);
+	assert_int_equal(block_at(CUF_SPACE_CONTEXT, addr).bytes, 6 * MIB);
+	fake.range_bytes = 9 * MIB; /* with code that came at its first launch */
+	cuf_hook_cuModuleUnload(NULL);
+	assert_false(is_live(CUF_SPACE_CONTEXT, addr));
+	cuf_hook_cuModuleLoadData(NULL, NULL);
+	assert_int_equal(block_at(CUF_SPACE_CONTEXT, addr).bytes, 9 * MIB);
+	fake.range_bytes = (size_t)-MIB; /* an unload that lost memory: others took it */
+	cuf_hook_cuModuleUnload(NULL);
+	assert_int_equal(block_at(CUF_SPACE_CONTEXT, addr).bytes, 9 * MIB);
+}
+
 static void test_bracket__asks_nothing_during_a_capture(void **state)
 {
 	uint64_t addr = (uint64_t)1 << 16 | CUF_HOOK_cuCtxSetLimit,
@@ -519,7 +521,6 @@ int main(void)
 		TEST(test_vmm__a_second_release_that_is_refused_adds_nothing),
 		TEST(test_vmm__one_unmap_over_many_maps_is_undone_as_a_whole),
 		TEST(test_vmm__an_imported_handle_learns_its_size_from_its_map),
-		TEST(test_vmm__multicast_keeps_what_is_bound),
 		TEST(test_vmm__host_memory_is_no_device_memory),
 		TEST(test_pool__blocks_know_their_pool_and_survive_a_reset),
 		TEST(test_pool__the_largest_pools_come_first),
@@ -532,6 +533,7 @@ int main(void)
 		TEST(test_context__frees_its_own_blocks_alone),
 		TEST(test_context__the_last_release_frees_what_the_primary_context_held),
 		TEST(test_bracket__lost_free_memory_becomes_one_growing_entry),
+		TEST(test_bracket__an_unload_takes_from_the_loads),
 		TEST(test_bracket__asks_nothing_during_a_capture),
 	};
 	fake_start("size=16MiB");
