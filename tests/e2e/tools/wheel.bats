@@ -24,29 +24,37 @@ setup_file() {
 	PYTHON
 }
 
-# MINOR: the path of this Python, if it is here and makes virtual environments
+# MINOR: the path of this Python, if it is here and makes virtual environments; 3.14 is that of scripts/setup-python, too
 python_of() {
 	local path
-	for path in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$1".*/bin/python3 /usr/local/bin/python3."$1" /usr/bin/python3."$1"; do
-		[ ! -x "$path" ] || ! "$path" -c 'import ensurepip, venv' 2>/dev/null || { echo "$path"; return; }
+	for path in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3."$1".*/bin/python3 /usr/local/bin/python3."$1" /usr/bin/python3."$1" \
+		"$build/python/usr/bin/python3.$1"; do
+		[ ! -x "$path" ] || ! "$path" -c 'import venv' 2>/dev/null || { echo "$path"; return; }
 	done
 	return 1
+}
+
+# its own pip, or where a distribution keeps that apart, this system's on that environment
+pip_of_fresh() {
+	local pip=(fresh/bin/python -m pip)
+	[ -x fresh/bin/pip ] || pip=(python3 -m pip --python fresh/bin/python)
+	"${pip[@]}" --disable-pip-version-check -q "$@"
 }
 
 # MINOR
 works_with() {
 	local python
 	python=$(python_of "$1") || skip "no Python 3.$1 with venv here"
-	"$python" -m venv fresh
-	fresh/bin/pip --disable-pip-version-check -q install --no-index "$dist"/cuflight-*.whl
-	fresh/bin/pip --disable-pip-version-check -q install --no-index --target apart "$dist"/cuflight-*.whl
+	"$python" -m venv fresh 2>"$BATS_TEST_TMPDIR/venv" || "$python" -m venv --clear --without-pip fresh
+	pip_of_fresh install --no-index "$dist"/cuflight-*.whl
+	pip_of_fresh install --no-index --target apart "$dist"/cuflight-*.whl
 	fresh/bin/python -m cuflight --version | grep -q '^cuflight '
 	for place in fresh apart; do
 		"$place/bin/cuflight" run -q -o "$place.rec/" -- fresh/bin/python "$BATS_FILE_TMPDIR/app.py"
 		"$place/bin/cuflight" report "$place.rec/" >screen
 		grep -q '  remember (.*:2)  *200 MiB' screen || { cat screen >&2; return 1; }
 	done
-	fresh/bin/pip --disable-pip-version-check -q uninstall -y cuflight
+	pip_of_fresh uninstall -y cuflight
 	[ -z "$(find fresh -name '*cuflight*')" ]
 }
 
