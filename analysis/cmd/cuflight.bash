@@ -28,9 +28,9 @@ _cuflight() {
 			--verbose --color=' ;;
 		top) options='--once --json --count= --every= --top= --warm-up= --help --version --quiet
 			--verbose --color=' ;;
-		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every= --no-sites
-			--report-ended --termination-log= --memory= --warm-up= --processor= --help
-			--version --quiet --verbose --color=' ;;
+		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every=
+			--labels-from-path= --no-sites --report-ended --termination-log= --memory=
+			--warm-up= --processor= --help --version --quiet --verbose --color=' ;;
 		rules) options='--to= --output= --force --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;
@@ -48,7 +48,7 @@ _cuflight() {
 			--run= --sysroot= --debuginfod --help --version --quiet --verbose --color=' ;;
 		doctor) options='--library= --recordings= --size= --output= --force --format= --json --help
 			--version --quiet --verbose --color=' ;;
-		env) options='--docker --k8s --systemd --init= --library= --recordings= --host= --sample=
+		env) options='--docker --k8s= --systemd --image= --library= --recordings= --host= --sample=
 			--size= --mode= --stack-depth= --python --unwind= --python-objects= --large-maps
 			--mmap --probe --nvml --termination-log= --start= --output= --force --format=
 			--json --help --version --quiet --verbose --color=' ;;
@@ -71,6 +71,7 @@ _cuflight() {
 		--color) choices='auto always never' ;;
 		--format) choices='text json' ;;
 		--to) choices='prometheus prometheus-tests alertmanager grafana' ;;
+		--k8s) choices='sidecar daemonset init' ;;
 	esac
 	if [[ -n $choices ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")

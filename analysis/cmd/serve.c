@@ -183,6 +183,13 @@ static int run_serve(const struct opts *opts, const struct cmd *const *commands)
 	memcpy(serving.server.hosts, hosts, serving.server.host_count * sizeof *hosts);
 	serving.server.metrics.no_sites = opts_has(opts, "no-sites");
 	serving.server.memory_bytes = opts_number(opts, "memory", (uint64_t)512 << 20);
+	if (opts_has(opts, "labels-from-path") &&
+	    !metrics_name_folders(&serving.server.metrics, opts_text(opts, "labels-from-path"))) {
+		say_error("--labels-from-path=%s: expected up to %d names of labels that no metric "
+			  "has, as namespace/pod/container", opts_text(opts, "labels-from-path"),
+			  PATH_LABELS);
+		return CMD_USAGE;
+	}
 	serving.metrics_file = opts_text(opts, "metrics-file");
 	serving.every_ns = opts_number(opts, "every", 15) * 1000000000;
 	if (open_directory(&serving, opts, &directory))
@@ -221,6 +228,9 @@ static const struct opt options[] = {
 	  "write the metrics to FILE for node_exporter's textfile collector instead of listening; "
 	  "it is removed at the end" },
 	{ "every", 0, OPT_COUNT, "SECONDS", 1, 3600, "15", "how often that file is written" },
+	{ "labels-from-path", 0, OPT_TEXT, "NAME/NAME...", 0, 0, NULL,
+	  "labels with the names of the folders that a recording is in, as "
+	  "namespace/pod/container" },
 	{ "no-sites", 0, OPT_FLAG, NULL, 0, 0, NULL, "leave call sites out of the metrics" },
 	{ "report-ended", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "print the report of each run that ended, once, on stdout; at the start that of the run "

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "analysis/base/xalloc.h"
 
-enum { LEVELS_BELOW = 2 };
+enum { LEVELS_BELOW = 3 };
 
 static void forget(struct finder *finder)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a directory, and of two levels below it (a namespace and a pod), that may be
- * recordings. Contract: links are not followed, and nothing outside is opened. root may be one
- * file. The callback may not call back. FINDER_FILES files and FINDER_DIRECTORIES directories at
- * most, the first ones.
+ * The files of a directory, and of three levels below it (a namespace, a pod and a container), that
+ * may be recordings. Contract: links are not followed, and nothing outside is opened. root may be
+ * one file. The callback may not call back. FINDER_FILES files and FINDER_DIRECTORIES directories
+ * at most, the first ones.
  */
 #ifndef ANALYSIS_WATCH_FINDER_H
 #define ANALYSIS_WATCH_FINDER_H

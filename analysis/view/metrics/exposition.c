@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "analysis/device/uuid.h"
+#include "analysis/view/clean.h"
 
 void exposition_begin(struct exposition *out, const struct exposed *metric)
 {
@@ -40,33 +41,69 @@ static void put_head(struct exposition *out)
 	out->is_begun = true;
 }
 
-static void put_text(FILE *out, const char *text)
+/* What is no UTF-8 has no place in an exposition. */
+static void put_text(FILE *out, const char *text, size_t most)
 {
-	for (; *text; text++) {
-		if (*text == '\n') {
+	const char *end = text + strnlen(text, most);
+
+	while (text < end) {
+		size_t bytes = clean_character(text);
+
+		if (*text == '\n')
 			fputs("\\n", out);
-			continue;
-		}
-		if (*text == '\\' || *text == '"')
-			fputc('\\', out);
-		fputc(*text, out);
+		else if (*text == '\\' || *text == '"')
+			fprintf(out, "\\%c", *text);
+		else if (bytes)
+			fwrite(text, 1, bytes, out);
+		else
+			fputs("\xef\xbf\xbd", out);
+		text += bytes ? bytes : 1;
 	}
+}
+
+static char put_label(struct exposition *out, char between, const char *name, size_t name_bytes,
+		      const char *value, size_t value_bytes)
+{
+	fprintf(out->out, "%c%.*s=\"", between, (int)name_bytes, name);
+	put_text(out->out, value, value_bytes);
+	fputc('"', out->out);
+	return ',';
+}
+
+/* The folders above the recording, as far as there are any. */
+static void put_folders(struct exposition *out)
+{
+	const struct metrics_options *options = out->options;
+	const char *at = watch_short_path(out->watch, out->path), *slash;
+
+	for (size_t i = 0; i < options->path_label_count && (slash = strchr(at, '/')); i++) {
+		put_label(out, ',', options->path_labels[i], PATH_LABEL_BYTES, at,
+			  (size_t)(slash - at));
+		at = slash + 1;
+	}
+}
+
+static bool is_name(const char *name, size_t bytes, const char *text)
+{
+	return strlen(text) == bytes && !memcmp(name, text, bytes);
 }
 
 static void put_labels(struct exposition *out, va_list values)
 {
 	const char *name = out->metric->labels, *value;
+	bool has_folders = false;
 	char between = '{';
 
 	while (*name) {
 		size_t bytes = strcspn(name, ",");
 
 		value = va_arg(values, const char *);
-		if (value) {
-			fprintf(out->out, "%c%.*s=\"", between, (int)bytes, name);
-			put_text(out->out, value);
-			fputc('"', out->out);
-			between = ',';
+		if (value)
+			between = put_label(out, between, name, bytes, value, SIZE_MAX);
+		if (value && !has_folders &&
+		    (is_name(name, bytes, "process") || is_name(name, bytes, "recording"))) {
+			put_folders(out);
+			has_folders = true;
 		}
 		name += bytes + (name[bytes] == ',');
 	}
@@ -109,12 +146,14 @@ void put_number(struct exposition *out, double value, ...)
 		fprintf(out->out, " %.15g\n", value);
 }
 
-const struct watch_process *next_process(const struct exposition *out, size_t *at)
+const struct watch_process *next_process(struct exposition *out, size_t *at)
 {
 	while (*at < out->watch->count) {
 		const struct watch_process *process = out->watch->processes[(*at)++];
-		if (!process->is_succeeded)
-			return process;
+		if (process->is_succeeded)
+			continue;
+		out->path = process->path;
+		return process;
 	}
 	return NULL;
 }

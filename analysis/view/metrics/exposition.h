@@ -15,6 +15,7 @@ struct exposition {
 	const struct metrics_options *options;
 	const struct exposed *metric;
 	bool is_openmetrics, is_begun;
+	const char *path; /* of the recording that the next samples are of, borrowed */
 	struct watch_device devices[WATCH_DEVICES];
 	size_t device_count;
 };
@@ -25,8 +26,8 @@ void put_bytes(struct exposition *out, uint64_t value, ...);
 /* NAN: no sample. */
 void put_number(struct exposition *out, double value, ...);
 
-/* The next process that is shown, from *at on; NULL: no more. */
-const struct watch_process *next_process(const struct exposition *out, size_t *at);
+/* The next process that is shown, from *at on; NULL: no more. Samples are of its recording now. */
+const struct watch_process *next_process(struct exposition *out, size_t *at);
 
 /* "0", and its UUID or "". */
 struct gpu_label { char gpu[8], uuid[48]; };

@@ -2,6 +2,7 @@
 /* The table of metrics, and its walk. */
 #include "analysis/view/metrics/metrics.h"
 
+#include <string.h>
 #include "analysis/view/metrics/exposition.h"
 #include "analysis/view/metrics/metrics_groups.h"
 
@@ -11,6 +12,59 @@ const struct exposed *const metric_table[] = {
 #undef METRIC
 	NULL,
 };
+
+static bool is_taken(const char *name, size_t bytes)
+{
+	for (const struct exposed *const *metric = metric_table; *metric; metric++)
+		for (const char *label = (*metric)->labels; *label; ) {
+			size_t length = strcspn(label, ",");
+
+			if (length == bytes && !memcmp(label, name, bytes))
+				return true;
+			label += length + (label[length] == ',');
+		}
+	return false;
+}
+
+static bool is_among(const struct metrics_options *options, const char *name, size_t bytes)
+{
+	for (size_t i = 0; i < options->path_label_count; i++)
+		if (strlen(options->path_labels[i]) == bytes &&
+		    !memcmp(options->path_labels[i], name, bytes))
+			return true;
+	return false;
+}
+
+/* As Prometheus has it, without those that it keeps for itself. */
+static bool is_label(const char *name, size_t bytes)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+
+	return bytes && bytes < PATH_LABEL_BYTES && strspn(name, letters) &&
+	       strncmp(name, "__", 2) != 0 && !is_taken(name, bytes);
+}
+
+bool metrics_name_folders(struct metrics_options *options, const char *names)
+{
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+					 "0123456789";
+
+	options->path_label_count = 0;
+	for (;;) {
+		size_t bytes = strspn(names, characters);
+
+		if (!is_label(names, bytes) || is_among(options, names, bytes) ||
+		    options->path_label_count == PATH_LABELS)
+			return false;
+		snprintf(options->path_labels[options->path_label_count++], PATH_LABEL_BYTES,
+			 "%.*s", (int)bytes, names);
+		if (!names[bytes])
+			return true;
+		if (names[bytes] != '/')
+			return false;
+		names += bytes + 1;
+	}
+}
 
 void metrics_write(FILE *out, const struct watch *watch, const struct metrics_options *options,
 		   bool is_openmetrics)

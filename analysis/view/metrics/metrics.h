@@ -5,9 +5,9 @@
  *
  * Contract. metrics_write writes Prometheus text 0.0.4 or OpenMetrics 1.0. What is unknown has no
  * sample; a forecast of "never" is +Inf. No timestamps. Names and help never change with the data,
- * and the number of series is bounded: labels are enums, names of processes, and at most
- * WATCH_SITES call sites a process. Texts of recordings are data: they are escaped. Write errors
- * stay in the stream.
+ * and the number of series is bounded: labels are enums, names of processes and of folders, and at
+ * most WATCH_SITES call sites a process. Texts of recordings are data: they are escaped. Write
+ * errors stay in the stream.
  */
 #ifndef VIEW_METRICS_H
 #define VIEW_METRICS_H
@@ -30,7 +30,17 @@ struct exposed {
 /* All metrics in order, NULL at the end. */
 extern const struct exposed *const metric_table[];
 
-struct metrics_options { bool no_sites; };
+enum { PATH_LABELS = 4, PATH_LABEL_BYTES = 32 };
+
+struct metrics_options {
+	bool no_sites;
+	/* names for the folders below the directory, as a namespace and a pod: whatever is of one
+	 * process or recording has them as labels */
+	char path_labels[PATH_LABELS][PATH_LABEL_BYTES]; size_t path_label_count;
+};
+
+/* names: "namespace/pod". False: one is no name of a label, or a metric has it already. */
+bool metrics_name_folders(struct metrics_options *options, const char *names);
 
 void metrics_write(FILE *out, const struct watch *watch, const struct metrics_options *options,
 		   bool is_openmetrics);

@@ -27,8 +27,10 @@ static void put_up(struct exposition *out)
 
 	for (size_t at = 0; (process = next_process(out, &at)); )
 		put_bytes(out, 1, watch_short_path(watch, process->path));
-	for (size_t i = 0; i < watch->unreadable_count; i++)
-		put_bytes(out, 0, watch_short_path(watch, watch->unreadable[i].path));
+	for (size_t i = 0; i < watch->unreadable_count; i++) {
+		out->path = watch->unreadable[i].path;
+		put_bytes(out, 0, watch_short_path(watch, out->path));
+	}
 }
 const struct exposed metric_up = {
 	"cuflight_up", METRIC_GAUGE, "recording",
