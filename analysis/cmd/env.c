@@ -9,6 +9,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/settings.h"
 #include "analysis/cmd/target/library.h"
+#include "analysis/view/rules/manifests.h"
 
 enum { LINE_BYTES = 8192 };
 
@@ -17,7 +18,8 @@ struct lines {
 	const char *library;
 	const char *recordings; /* NULL: not set */
 	const char *options;    /* "": none */
-	const char *init;       /* an image with the command, or NULL */
+	const char *image;      /* of Kubernetes: it has the command */
+	uint64_t form;          /* of Kubernetes: a row of print_k8s */
 };
 
 /* A service or a container needs a directory, so its formats have a default. */
@@ -51,9 +53,9 @@ static void print_shell(FILE *out, const struct lines *lines)
 		print_export(out, "CUFLIGHT_OPTIONS", lines->options);
 }
 
-/* ---- Dockerfile, YAML and unit files ---- */
+/* ---- Dockerfile and unit files ---- */
 
-/* In double quotes. All three formats escape these two characters with a backslash. */
+/* In double quotes. Both formats escape these two characters with a backslash. */
 static void print_double_quoted(FILE *out, const char *text)
 {
 	fputc('"', out);
@@ -103,76 +105,37 @@ static void print_docker(FILE *out, const struct lines *lines)
 	fprintf(out, "\nVOLUME %s\n", recordings_or(lines, "/recordings"));
 }
 
-/* One element of the list `env` of a container. */
-static void print_pod_variable(FILE *out, const char *name, const char *value)
-{
-	fprintf(out, "    - name: %s\n      value: ", name);
-	print_double_quoted(out, value);
-	fputc('\n', out);
-}
+/* ---- Kubernetes ---- */
 
-/* The image of a shipped command copies itself into a volume of the pod: the folder above $LIB in
- * the library's path. */
-static void print_init(FILE *out, const struct lines *lines, const char *folder)
+/* A setting that the command line does not have. */
+static void add_setting(char *options, size_t bytes, const char *name, const char *value)
 {
-	fputs("initContainers:\n- name: cuflight\n  image: ", out);
-	print_double_quoted(out, lines->init);
-	fputs("\n  command: [\"/bin/cuflight\", \"install\", ", out);
-	print_double_quoted(out, folder);
-	fputs("]\n  volumeMounts:\n    - name: cuflight\n      mountPath: ", out);
-	print_double_quoted(out, folder);
-	fputc('\n', out);
+	size_t used = strlen(options);
+
+	if (!strstr(options, name))
+		snprintf(options + used, bytes - used, "%s%s=%s", used ? ":" : "", name, value);
 }
 
 /*
- * A fragment of a pod's spec. The termination log makes kubectl describe show the summary of a
- * request that was refused. The kernel's OOM killer leaves no time to write one.
+ * The termination log makes kubectl describe show the summary of a request that was refused. The
+ * kernel's OOM killer leaves no time to write one: the manifests have who reports afterwards.
  */
 static void print_k8s(FILE *out, const struct lines *lines)
 {
-	const char *recordings = recordings_or(lines, "/recordings/");
+	static void (*const forms[])(FILE *out, const struct manifest *manifest) = {
+		manifest_sidecar, manifest_daemonset, manifest_init,
+	};
 	char options[LINE_BYTES], folder[LINE_BYTES];
+	struct manifest manifest = { .image = lines->image, .library = lines->library,
+				     .recordings = recordings_or(lines, "/recordings/"),
+				     .folder = folder, .options = options };
 
-	if (strstr(lines->options, "termination_log="))
-		snprintf(options, sizeof options, "%s", lines->options);
-	else
-		snprintf(options, sizeof options, "%s%stermination_log=/dev/termination-log",
-			 lines->options, *lines->options ? ":" : "");
 	snprintf(folder, sizeof folder, "%s", lines->library);
-	if (lines->init)
-		*strstr(folder, "/$LIB/") = 0;
-	if (lines->init) {
-		fputs("# Merge into the pod's spec.\n", out);
-		print_init(out, lines, folder);
-	} else {
-		fputs("# Merge into the pod's spec. The image must have the library; nothing here "
-		      "puts it there:\n", out);
-		print_copies(out, "# ", lines->library);
-	}
-	fputs("# After a refused request, kubectl describe shows why memory ran out. After a "
-	      "kill by the\n"
-	      "# kernel (OOMKilled) it cannot: run 'cuflight report' on the recordings.\n"
-	      "containers:\n"
-	      "- name: server # yours\n"
-	      "  env:\n", out);
-	print_pod_variable(out, "LD_PRELOAD", lines->library);
-	print_pod_variable(out, "CUFLIGHT_OUTPUT", recordings);
-	print_pod_variable(out, "CUFLIGHT_OPTIONS", options);
-	fputs("  volumeMounts:\n"
-	      "    - name: cuflight-recordings\n"
-	      "      mountPath: ", out);
-	print_double_quoted(out, recordings);
-	if (lines->init) {
-		fputs("\n    - name: cuflight\n      mountPath: ", out);
-		print_double_quoted(out, folder);
-	}
-	fputs("\nvolumes:\n", out);
-	if (lines->init)
-		fputs("- name: cuflight\n  emptyDir: {}\n", out);
-	fputs("- name: cuflight-recordings\n"
-	      "  hostPath: # survives the pod; an emptyDir survives only the container\n"
-	      "    path: /var/lib/cuflight\n"
-	      "    type: DirectoryOrCreate\n", out);
+	*strstr(folder, "/$LIB/") = 0;
+	snprintf(options, sizeof options, "%s", lines->options);
+	add_setting(options, sizeof options, "mode", "0640");
+	add_setting(options, sizeof options, "termination_log", "/dev/termination-log");
+	forms[lines->form](out, &manifest);
 }
 
 /* Environment="NAME=VALUE"; '%' begins a specifier in unit files and is doubled. */
@@ -247,14 +210,56 @@ static print_lines *chosen_form(const struct opts *opts)
 	return print_shell;
 }
 
+/* The library of a container or of another machine need not exist here. 0, or a status. */
+static int find_library(const struct opts *opts, struct lines *lines, char *any, size_t bytes)
+{
+	struct library library;
+
+	lines->library = opts_text(opts, "library");
+	if (!lines->library && opts_has(opts, "k8s"))
+		lines->library = "/opt/cuflight/$LIB/libcuflight.so";
+	if (lines->library)
+		return CMD_FINE;
+	if (library_find(&library, NULL)) {
+		say_error("%s", library.why);
+		return CMD_USAGE;
+	}
+	library_path_for_any(&library, any, bytes);
+	lines->library = any;
+	return CMD_FINE;
+}
+
+/* What the manifests need: the image installs itself in the folder above $LIB, and a volume is
+ * mounted where recordings go. */
+static int check_k8s(const struct opts *opts, const struct lines *lines)
+{
+	if (!opts_has(opts, "k8s") && opts_has(opts, "image")) {
+		say_error("--image=IMAGE goes with --k8s");
+		return CMD_USAGE;
+	}
+	if (!opts_has(opts, "k8s"))
+		return CMD_FINE;
+	if (*lines->library != '/' || !strstr(lines->library + 1, "/$LIB/")) {
+		say_error("--k8s needs a library below $LIB, as "
+			  "--library='/opt/cuflight/$LIB/libcuflight.so'");
+		return CMD_USAGE;
+	}
+	if (lines->recordings && (*lines->recordings != '/' || strchr(lines->recordings, '%') ||
+				  lines->recordings[strlen(lines->recordings) - 1] != '/')) {
+		say_error("--k8s needs a directory for recordings, as --recordings=/recordings/");
+		return CMD_USAGE;
+	}
+	return CMD_FINE;
+}
+
 /* Prints lines only. Nothing is created, and the library is looked for only without --library. */
 static int run_env(const struct opts *opts, const struct cmd *const *commands)
 {
-	struct library library;
 	struct output output;
 	char options[4096], error[4096], any[PATH_MAX + 64];
 	struct lines lines = { .recordings = opts_text(opts, "recordings"), .options = options,
-			       .init = opts_text(opts, "init") };
+			       .image = opts_text(opts, "image"),
+			       .form = opts_number(opts, "k8s", 0) };
 
 	if (opts->operand_count) {
 		say_error("env takes no argument: '%s'", opts->operands[0]);
@@ -264,27 +269,10 @@ static int run_env(const struct opts *opts, const struct cmd *const *commands)
 		say_error("%s", error);
 		return CMD_USAGE;
 	}
-	if (lines.init && !opts_has(opts, "k8s")) {
-		say_error("--init=IMAGE goes with --k8s");
+	if (!lines.image)
+		lines.image = "cuflight:" CUFLIGHT_VERSION;
+	if (find_library(opts, &lines, any, sizeof any) || check_k8s(opts, &lines))
 		return CMD_USAGE;
-	}
-	/* the library of a container or of another machine need not exist here */
-	lines.library = opts_text(opts, "library");
-	if (lines.init && !lines.library)
-		lines.library = "/opt/cuflight/$LIB/libcuflight.so";
-	if (lines.init && !strstr(lines.library, "/$LIB/")) {
-		say_error("--init=IMAGE needs a library below $LIB, as "
-			  "--library='/opt/cuflight/$LIB/libcuflight.so'");
-		return CMD_USAGE;
-	}
-	if (!lines.library) {
-		if (library_find(&library, NULL)) {
-			say_error("%s", library.why);
-			return CMD_USAGE;
-		}
-		library_path_for_any(&library, any, sizeof any);
-		lines.library = any;
-	}
 	if (output_open(&output, opts))
 		return CMD_USAGE;
 	if (output.format == OUTPUT_JSON)
@@ -296,11 +284,13 @@ static int run_env(const struct opts *opts, const struct cmd *const *commands)
 
 static const struct opt env_options[] = {
 	{ "docker", 0, OPT_FLAG, NULL, 0, 0, NULL, "lines for a Dockerfile" },
-	{ "k8s", 0, OPT_FLAG, NULL, 0, 0, NULL,
-	  "part of a pod's spec, with a volume and the termination log" },
+	{ "k8s", 0, OPT_CHOICE, "sidecar|daemonset|init", 0, 0, NULL,
+	  "manifests of Kubernetes: who serves what is recorded is a sidecar of each pod, or one "
+	  "for each node; init: nobody, but the next pod reports why the last one ended" },
 	{ "systemd", 0, OPT_FLAG, NULL, 0, 0, NULL, "lines for a unit file" },
-	{ "init", 0, OPT_TEXT, "IMAGE", 0, 0, NULL,
-	  "with --k8s: an init container, whose image has the command, puts the library there" },
+	{ "image", 0, OPT_TEXT, "IMAGE", 0, 0, NULL,
+	  "with --k8s: the image that has the command and brings the library; without it, "
+	  "cuflight with this version as its tag" },
 	{ "library", 0, OPT_TEXT, "PATH", 0, 0, NULL,
 	  "path of libcuflight.so in that place; it need not exist here" },
 	{ "recordings", 0, OPT_TEXT, "PATH", 0, 0, NULL,
@@ -316,13 +306,13 @@ const struct cmd cmd_env = {
 	.usage = "[OPTIONS]",
 	.manual = "cuflight-env",
 	.about = "Prints the environment variables that make a program record itself, for a shell, "
-		 "a Dockerfile, a Kubernetes pod or a systemd service. Programs that use neither "
+		 "a Dockerfile or a systemd service; or manifests of Kubernetes, with the library, "
+		 "volumes, who serves the recordings, and alert rules. Programs that use neither "
 		 "CUDA nor much host memory leave no file.",
 	.examples = "eval \"$(cuflight env)\"\trecord what this shell starts\n"
 		    "cuflight env --docker --library='/opt/cuflight/$LIB/libcuflight.so'"
 		    "\tfor an image\n"
-		    "cuflight env --k8s --library='/opt/cuflight/$LIB/libcuflight.so'"
-		    "\tfor a pod\n",
+		    "cuflight env --k8s=sidecar --image=IMAGE >pod.yaml\tfor a pod\n",
 	.groups = { &option_group, &settings_printed, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_env,

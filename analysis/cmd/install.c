@@ -153,8 +153,8 @@ const struct cmd cmd_install = {
 		 "DIRECTORY/$LIB/libcuflight.so is the recorder for each program with glibc and no "
 		 "file for others. A shipped command has the recorder inside: it needs no shell, "
 		 "no library and no other file, so it can be an image of its own, which copies "
-		 "itself into a volume before the container starts (env --k8s --init). To remove "
-		 "it, remove the directory.",
+		 "itself into a volume before the container starts (env --k8s). To remove it, "
+		 "remove the directory.",
 	.examples = "cuflight install /opt/cuflight\tfor this machine\n"
 		    "cuflight install /shared\tin an init container\n",
 	.groups = { &opts_common },

@@ -186,7 +186,7 @@ def image(options, command):
     os.chmod(f'{root}/bin/cuflight', 0o755)
     for file, data in texts(options).items():
         write(f'{root}/{file}', data)
-    write(f'{root}/Dockerfile', b'# cuflight env --k8s --init=IMAGE prints the lines of a pod\nFROM scratch\n'
+    write(f'{root}/Dockerfile', b'# cuflight env --k8s=sidecar --image=IMAGE prints the manifests of a pod\nFROM scratch\n'
           b'COPY bin/cuflight /bin/cuflight\nCOPY LICENSE THIRD_PARTY cuflight.cdx.json /\n'
           b'ENTRYPOINT ["/bin/cuflight"]\n')
     name = f'cuflight-{options.version}-image-{options.arch}'

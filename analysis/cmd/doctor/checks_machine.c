@@ -188,7 +188,7 @@ static void look_container(const struct check_context *context, struct check_res
 		return;
 	}
 	if (*kind == 'K')
-		form = "k8s";
+		form = "k8s=sidecar";
 	check_report(result, CHECK_INFO, "%s: files outside a volume are lost with the container",
 		     kind);
 	check_advise(result,

@@ -210,23 +210,26 @@ commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.
 	for folder in lib lib64 "lib/$(uname -m)-linux-gnu"; do cmp "there/$folder/libcuflight.so" "$build/libcuflight.so"; done
 	expect 0 env --docker --library='/opt/$LIB/libcuflight.so'
 	holds out 'ENV LD_PRELOAD=/opt/\$LIB/libcuflight.so' 'COPY libcuflight.so /opt/lib64/libcuflight.so' "COPY libcuflight.so /opt/lib/$(uname -m)-linux-gnu/libcuflight.so"
-	expect 0 env --k8s --library='/opt/$LIB/libcuflight.so'
-	holds out 'value: "/opt/$LIB/libcuflight.so"' '# COPY libcuflight.so /opt/lib/libcuflight.so'
+	expect 0 env --k8s=sidecar --library='/opt/$LIB/libcuflight.so'
+	holds out 'value: "/opt/$LIB/libcuflight.so"' 'install, "/opt"'
 	expect 0 env --systemd --library='/opt/$LIB/libcuflight.so'
 	holds out 'Environment="LD_PRELOAD=/opt/$LIB/libcuflight.so"'
 	make -s -C "$root" O="$build" PREFIX="$home/there" DESTDIR= uninstall
 	[ -z "$(find there -name 'libcuflight*')" ]
 }
 
-@test "env for a Dockerfile, a pod and a service names the library where it will be" {
+@test "env for a Dockerfile and a service names the library where it will be" {
 	local form
-	for form in docker k8s systemd; do
+	for form in docker systemd; do
 		expect 0 env --$form --library=/usr/lib/libcuflight.so --probe
 		empty err
 		holds out /usr/lib/libcuflight.so probe=1 CUFLIGHT_OUTPUT
 	done
-	expect 0 env --k8s --library=/x/libcuflight.so
-	holds out 'termination_log=/dev/termination-log' 'COPY libcuflight.so /x/libcuflight.so' 'OOMKilled'
+	expect 2 env --k8s --image=x
+	expect 2 env --image=x
+	expect 2 env --k8s=init --library=/x/libcuflight.so
+	expect 2 env --k8s=init --recordings=rec/%p
+	expect 2 env --k8s=init --recordings=/rec
 	expect 0 env --json --host=off --library=/x/libcuflight.so
 	node -e 'const v = JSON.parse(require("fs").readFileSync(0)); process.exit(v.CUFLIGHT_OPTIONS === "host=off" && v.LD_PRELOAD === "/x/libcuflight.so" && v.CUFLIGHT_OUTPUT === null ? 0 : 1)' <out
 	expect 2 env --library=/x/libcuflight.so what
