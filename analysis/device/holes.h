@@ -35,6 +35,10 @@ struct page_facts {
 struct page_facts holes_pages(const struct device_blocks *blocks, struct arena *arena,
 			      struct fact_fragmentation *out);
 
+/* What is lost by rounding large blocks up, where no other block is in the last page. No order of
+ * allocations would make it available. */
+uint64_t holes_rounded(const struct liveset *live, unsigned device);
+
 /* One row for each pool of this device that has blocks or a report of the driver, with its gaps
  * measured. Fills pools. */
 void holes_pools(const struct device_blocks *blocks, const struct pool_level *levels,

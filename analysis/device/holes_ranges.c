@@ -202,3 +202,63 @@ void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 	free(reservations);
 	free(maps);
 }
+
+/* ---- rounding ---- */
+
+static int by_page(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return compare_numbers(x, y);
+}
+
+/* Splits the blocks of a device: pages that hold a small one, and what the last page of a large one
+ * does not use. Heap memory, which the caller frees. */
+struct rounding { uint64_t page, bytes; };
+struct rounded {
+	uint64_t *shared; size_t shared_count, shared_room;
+	struct rounding *large; size_t large_count, large_room;
+};
+
+static void split_blocks(const struct liveset *live, unsigned ordinal, struct rounded *out)
+{
+	size_t at = 0;
+	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+		uint64_t addr = cuf_key_addr(block->key);
+
+		if (block->kind != CUF_KIND_DEVICE || block->device != ordinal)
+			continue;
+		if (block->bytes <= CUF_PAGE_BYTES / 2) {
+			uint64_t page = addr / CUF_PAGE_BYTES;
+
+			/* neighbours share a page */
+			if (out->shared_count && out->shared[out->shared_count - 1] == page)
+				continue;
+			xalloc_grow(&out->shared, out->shared_count, &out->shared_room,
+				    sizeof *out->shared);
+			out->shared[out->shared_count++] = page;
+		} else if (block->bytes % CUF_PAGE_BYTES) {
+			xalloc_grow(&out->large, out->large_count, &out->large_room,
+				    sizeof *out->large);
+			out->large[out->large_count++] = (struct rounding){
+				(addr + block->bytes - 1) / CUF_PAGE_BYTES,
+				CUF_PAGE_BYTES - block->bytes % CUF_PAGE_BYTES
+			};
+		}
+	}
+	sort_by_number(out->shared, out->shared_count, sizeof *out->shared, 0);
+}
+
+uint64_t holes_rounded(const struct liveset *live, unsigned device)
+{
+	struct rounded all = { 0 };
+	uint64_t bytes = 0;
+
+	split_blocks(live, device, &all);
+	for (size_t i = 0; i < all.large_count; i++)
+		if (!all.shared_count || !bsearch(&all.large[i].page, all.shared, all.shared_count,
+						  sizeof *all.shared, by_page))
+			bytes += all.large[i].bytes;
+	free(all.shared);
+	free(all.large);
+	return bytes;
+}

@@ -50,6 +50,7 @@ struct fact_incident {
 	struct fact_layer largest_free[LAYER_MAX];
 	enum fact_tristate fits_if_packed;
 	uint64_t packed_bytes; /* free memory if every gap were closed, at most; CUF_UNKNOWN */
+	uint64_t rounded_bytes; /* of large blocks, which packing would not give */
 	struct fact_stack stack;
 	struct fact_owner_row *owners; /* of its device, at that moment */
 	size_t owner_count;

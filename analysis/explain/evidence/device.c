@@ -4,12 +4,10 @@
 #include "analysis/explain/evidence/parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/frameworks/frameworks.h"
 #include "analysis/base/numbers.h"
-#include "analysis/base/sort.h"
 #include "analysis/replay/replay.h"
 
 /* What a context and its libraries take that nobody allocated: such a share of the device, and no
@@ -132,77 +130,6 @@ static uint64_t request_of(struct build *build, const struct fact_incident *inci
 	return incident->requested_bytes * (rolled_back + 1);
 }
 
-/* After the roll-back of the failed request, where it had one. */
-static uint64_t settled(const struct fact_incident *incident)
-{
-	if (incident->settled_seq)
-		return incident->settled_seq;
-	return incident->seq;
-}
-
-static int by_page(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return compare_numbers(x, y);
-}
-
-/* Splits the blocks of a device: pages that hold a small one, and what the last page of a large one
- * does not use. Heap memory, which the caller frees. */
-struct rounding { uint64_t page, bytes; };
-struct rounded {
-	uint64_t *shared; size_t shared_count, shared_room;
-	struct rounding *large; size_t large_count, large_room;
-};
-
-static void split_blocks(const struct liveset *live, unsigned ordinal, struct rounded *out)
-{
-	size_t at = 0;
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		uint64_t addr = cuf_key_addr(block->key);
-
-		if (block->kind != CUF_KIND_DEVICE || block->device != ordinal)
-			continue;
-		if (block->bytes <= CUF_PAGE_BYTES / 2) {
-			uint64_t page = addr / CUF_PAGE_BYTES;
-
-			/* neighbours share a page */
-			if (out->shared_count && out->shared[out->shared_count - 1] == page)
-				continue;
-			xalloc_grow(&out->shared, out->shared_count, &out->shared_room,
-				    sizeof *out->shared);
-			out->shared[out->shared_count++] = page;
-		} else if (block->bytes % CUF_PAGE_BYTES) {
-			xalloc_grow(&out->large, out->large_count, &out->large_room,
-				    sizeof *out->large);
-			out->large[out->large_count++] = (struct rounding){
-				(addr + block->bytes - 1) / CUF_PAGE_BYTES,
-				CUF_PAGE_BYTES - block->bytes % CUF_PAGE_BYTES
-			};
-		}
-	}
-	sort_by_number(out->shared, out->shared_count, sizeof *out->shared, 0);
-}
-
-/* What is lost by rounding large blocks up, where no other block is in the last page. No order of
- * allocations would make it available. */
-static uint64_t rounded_away(struct build *build, const struct evidence *evidence)
-{
-	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
-	struct rounded all = { 0 };
-	uint64_t bytes = 0;
-	bool exact;
-	const struct liveset *live = run_live(&build->run->processes[evidence->process],
-					      settled(evidence->incident), &exact);
-	split_blocks(live, ordinal, &all);
-	for (size_t i = 0; i < all.large_count; i++)
-		if (!all.shared_count || !bsearch(&all.large[i].page, all.shared, all.shared_count,
-						  sizeof *all.shared, by_page))
-			bytes += all.large[i].bytes;
-	free(all.shared);
-	free(all.large);
-	return bytes;
-}
-
 /* Free memory of pools that the failed request may not use. */
 static uint64_t in_other_pools(struct build *build, const struct evidence *evidence,
 			       const struct fact_fragmentation *holes)
@@ -309,7 +236,7 @@ static void set_packing(struct build *build, struct evidence *evidence,
 			const struct fact_device *device)
 {
 	const struct fact_incident *incident = evidence->incident;
-	uint64_t *metrics = evidence->metrics, rounding = rounded_away(build, evidence),
+	uint64_t *metrics = evidence->metrics, rounding = incident->rounded_bytes,
 		 packed = incident->packed_bytes, emptyable = 0, remappable = 0, open = 0;
 	const struct fact_fragmentation *holes = NULL;
 

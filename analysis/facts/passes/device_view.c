@@ -50,6 +50,7 @@ static uint64_t requested_bytes(const struct cuf_incident *incident)
 struct member_view {
 	struct usage usage;
 	struct driver_state levels;
+	uint64_t rounded_bytes;
 	bool exact;
 	bool existed; /* at the moment */
 };
@@ -92,6 +93,8 @@ static bool measure_member(struct build *build, const struct device_member *memb
 		driver_state_overlay(incident, &out->levels);
 	usage_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,
 		      build->arena, &out->usage);
+	if (with_roles && incident)
+		out->rounded_bytes = holes_rounded(blocks.live, member->ordinal);
 	if (!out->exact && incident)
 		correct_counts(&out->usage, incident);
 	framework_facts(build,
@@ -226,6 +229,7 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 		view->process = group->members[i].process;
 		view->focus = member->usage;
 		view->levels = member->levels;
+		view->rounded_bytes = member->rounded_bytes;
 	}
 	free(members.views);
 	gpu_processes_share(build, device, moment, &view->focus, others, &question);

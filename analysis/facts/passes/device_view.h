@@ -17,6 +17,7 @@ struct device_view {
 	struct fact_owner_row *owners;
 	size_t owner_count;
 	uint64_t total_bytes;
+	uint64_t rounded_bytes; /* of the itemised process; only where a request failed */
 	struct fact_layer layers[LAYER_MAX]; /* LAYER_HOST included */
 	bool exact; /* false: events that undo the time since then were overwritten */
 };

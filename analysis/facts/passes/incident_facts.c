@@ -368,6 +368,7 @@ static void fill_view(struct build *build, struct fact_incident *incident)
 	incident->owners = view.owners;
 	incident->owner_count = view.owner_count;
 	incident->basis = basis_if_exact(view.exact);
+	incident->rounded_bytes = view.rounded_bytes;
 	memcpy(incident->largest_free, view.layers, sizeof incident->largest_free);
 	judge_packing(build, incident, &view);
 }
