@@ -30,6 +30,30 @@ static void take_rows(struct build *build, const struct what_if *what_if)
 	facts->unlike = what_if->unlike;
 }
 
+/* Whether the request of that event was one for a framework's memory. */
+static bool is_of_framework(const struct events *ring, uint64_t seq)
+{
+	size_t at = events_after(ring, seq - 1);
+	struct cuf_event event = { .op = CUF_OP_NONE };
+	if (at < ring->count)
+		event = events_get(ring, at);
+	return event.seq == seq && event.op == CUF_OP_FAIL && event.kind == CUF_KIND_FRAMEWORK;
+}
+
+/* Where a setting of PyTorch could matter; others have their own command. */
+static bool is_asked(const struct build *build)
+{
+	const struct fact_incident *incident;
+	const struct events *events;
+	if (build->options.without_replay || !build->facts->fatal_incident)
+		return false;
+	incident = &build->facts->incidents[build->facts->fatal_incident - 1];
+	events = build->run->processes[incident->process].events;
+	return incident->device != FACT_NONE && incident->seq &&
+	       (is_of_framework(events, incident->seq) ||
+		is_of_framework(events->framework, incident->seq));
+}
+
 void build_what_ifs(struct build *build)
 {
 	struct what_if_options options = { .threads = build->options.threads };
@@ -37,15 +61,13 @@ void build_what_ifs(struct build *build)
 	struct replayed about;
 	struct trace *trace;
 	const char *why;
-	if (build->options.without_replay || !build->facts->fatal_incident)
+	if (!is_asked(build))
 		return;
 	trace = replayed_trace(build->run, build->facts, build->options.symbols, STEPS_MAX, &about,
 			       &why);
 	if (!trace)
 		return;
-	/* where a setting of PyTorch could matter; others have their own command */
 	if (about.incident && trace_refused(trace) &&
-	    trace_refused(trace)->kind == CUF_KIND_FRAMEWORK &&
 	    what_if_run(trace, &options, build->arena, &what_if, &why)) {
 		build->facts->what_ifs.incident = about.incident->id;
 		build->facts->what_ifs.complete = !trace->old_count;
