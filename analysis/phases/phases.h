@@ -156,7 +156,8 @@ size_t look_end(struct look *look, struct inferred found[INFERRED_MAX]);
 /* The level in blocks of events, taken in the second sweep. With it, the bytes of stretches that
  * are found later need no sweep of their own: only the blocks at their ends are read again. */
 struct outline;
-struct outline *outline_begin(const struct work_base *base, struct sweep_consumer *consumer);
+struct outline *outline_begin(const struct work_base *base, const struct events *events,
+			      struct sweep_consumer *consumer);
 /* The bytes from one event to another. All 0: no event is as late as begin_seq. */
 struct fact_stretch outline_stretch(const struct outline *outline, const struct events *events,
 				    uint64_t begin_seq, uint64_t end_seq);

@@ -320,7 +320,8 @@ void spans_read(struct phase_spans *spans, const struct events *events,
 
 /* ---- the outline ---- */
 
-enum { OUTLINE_ROWS = 8 }; /* of a block */
+/* Events of a block, at least, and blocks, about. */
+enum { OUTLINE_LEAST = 16, OUTLINE_BLOCKS = 1 << 16 };
 
 struct outline_block {
 	uint64_t first_seq;
@@ -331,7 +332,8 @@ struct outline {
 	enum work_layer layer;
 	int64_t level;
 	struct outline_block *blocks;
-	size_t count, room, rows;
+	size_t count, room;
+	size_t each, taken; /* events of a block, and of the last one so far */
 };
 
 static int64_t level_after(const struct outline *outline, int64_t level,
@@ -347,19 +349,20 @@ static int64_t level_after(const struct outline *outline, int64_t level,
 static bool take_outline(void *state, const struct sweep_row *row)
 {
 	struct outline *outline = state;
-	struct outline_block *block;
 
-	if (!row->count)
-		return true;
-	if (outline->rows++ % OUTLINE_ROWS == 0) {
-		xalloc_grow(&outline->blocks, outline->count, &outline->room,
-			    sizeof *outline->blocks);
-		outline->blocks[outline->count++] = (struct outline_block){
-			row->events[0].seq, outline->level, 0, INT64_MAX
-		};
-	}
-	block = &outline->blocks[outline->count - 1];
 	for (size_t i = 0; i < row->count; i++) {
+		struct outline_block *block;
+
+		if (!outline->count || outline->taken == outline->each) {
+			xalloc_grow(&outline->blocks, outline->count, &outline->room,
+				    sizeof *outline->blocks);
+			outline->blocks[outline->count++] = (struct outline_block){
+				row->events[i].seq, outline->level, 0, INT64_MAX
+			};
+			outline->taken = 0;
+		}
+		outline->taken++;
+		block = &outline->blocks[outline->count - 1];
 		outline->level = level_after(outline, outline->level, &row->events[i]);
 		block->most = most_of(outline->level, block->most);
 		block->least = least_of(outline->level, block->least);
@@ -367,12 +370,15 @@ static bool take_outline(void *state, const struct sweep_row *row)
 	return true;
 }
 
-struct outline *outline_begin(const struct work_base *base, struct sweep_consumer *consumer)
+struct outline *outline_begin(const struct work_base *base, const struct events *events,
+			      struct sweep_consumer *consumer)
 {
 	struct outline *outline = xalloc_zeroed(1, sizeof *outline);
+	size_t count = events->count + events->framework->count;
 
 	outline->layer = base->layer;
 	outline->level = base->level;
+	outline->each = most_of(count / OUTLINE_BLOCKS, OUTLINE_LEAST);
 	*consumer = (struct sweep_consumer){ take_outline, outline };
 	return outline;
 }
@@ -408,7 +414,7 @@ static void read_block(const struct outline *outline, size_t at, const struct ev
 
 	look->level = block->before;
 	event_merge_begin(&merge, events, block->first_seq - 1);
-	for (size_t i = 0; i < OUTLINE_ROWS * SWEEP_ROW && event_merge_next(&merge, &event); i++) {
+	for (size_t i = 0; i < outline->each && event_merge_next(&merge, &event); i++) {
 		look->has_ended = look->has_begun && event.seq > look->end_seq;
 		if (look->has_ended)
 			return;

@@ -100,18 +100,37 @@ static void note_time(struct events *events, const uint8_t *record)
 	events->earliest_ns[block] = time_ns;
 }
 
+static void list_event(struct event_list *list, size_t index)
+{
+	xalloc_grow(&list->items, list->count, &list->room, sizeof *list->items);
+	list->items[list->count++] = (uint32_t)index;
+}
+
+/* The event is the next one. Of what was allocated before the first event only the age is known. */
+static void note_free(struct events *events, const uint8_t *record)
+{
+	struct cuf_event event;
+
+	memcpy(&event, record, sizeof event);
+	if (!events->count)
+		events->first_ns = event.time_ns;
+	if (event.op != CUF_OP_FREE)
+		return;
+	events->last_free_seq = event.seq;
+	if (event.extra > (event.time_ns - events->first_ns) / 1000000)
+		list_event(&events->old, events->count);
+}
+
 /* Appends the event at the cursor to the index of its ring, and notes gaps in the numbers. */
 static void append(struct merge *merge, const struct cursor *cursor, uint64_t seq)
 {
 	struct events *events = cursor->events;
 	const uint8_t *record = cursor->records + (size_t)(cursor->record - 1) * events->stride;
 	uint8_t op = record[offsetof(struct cuf_event, op)];
-	if (op == CUF_OP_ROLE) {
-		xalloc_grow(&events->roles, events->role_count, &events->role_room,
-			    sizeof *events->roles);
-		events->roles[events->role_count++] = (uint32_t)events->count;
-	}
+	if (op == CUF_OP_ROLE)
+		list_event(&events->roles, events->count);
 	events->phase_count += op == CUF_OP_PHASE;
+	note_free(events, record);
 	note_time(events, record);
 	xalloc_grow(&events->order, events->count, &events->room, sizeof *events->order);
 	events->order[events->count++] = cursor->place;
@@ -142,12 +161,15 @@ static void sort_again(struct events *events)
 		all[i] = (struct placed){ events_get(events, i).seq, events->order[i] };
 	if (events->count)
 		qsort(all, events->count, sizeof *all, by_seq);
+	events->roles.count = events->old.count = 0; /* their indices have changed */
 	for (size_t count = events->count, i = events->count = 0; i < count; i++) {
+		const uint8_t *record = events->at + (uint64_t)all[i].place * EVENTS_UNIT;
+
 		events->order[events->count] = all[i].place;
-		note_time(events, events->at + (uint64_t)all[i].place * EVENTS_UNIT);
+		note_free(events, record);
+		note_time(events, record);
 		events->count++;
 	}
-	events->role_count = 0; /* their indices have changed */
 	events->first_seq = events->count ? all[0].seq : 0;
 	events->last_seq = events->complete_since = events->count ? all[events->count - 1].seq : 0;
 	free(all);
@@ -221,7 +243,8 @@ void events_free(struct events *events)
 	free(events->order);
 	free(events->earliest_ns);
 	free(events->earlier);
-	free(events->roles);
+	free(events->roles.items);
+	free(events->old.items);
 	free(events);
 }
 
@@ -265,6 +288,13 @@ uint64_t seq_at_time(const struct events *events, uint64_t time_ns)
 	return most_of(last_at_time(events, time_ns), last_at_time(events->framework, time_ns));
 }
 
+/* Forgets what is at or after that index. */
+static void cut_list(struct event_list *list, size_t count)
+{
+	while (list->count && list->items[list->count - 1] >= count)
+		list->count--;
+}
+
 void events_cut(struct events *events, uint64_t seq)
 {
 	if (events->framework)
@@ -273,8 +303,8 @@ void events_cut(struct events *events, uint64_t seq)
 		return;
 	for (size_t i = events_after(events, seq); events->count > i; events->count--)
 		events->phase_count -= events_get(events, events->count - 1).op == CUF_OP_PHASE;
-	while (events->role_count && events->roles[events->role_count - 1] >= events->count)
-		events->role_count--;
+	cut_list(&events->roles, events->count);
+	cut_list(&events->old, events->count);
 	events->last_seq = events->count ? seq_at(events, events->count - 1) : 0;
 	if (!events->count)
 		events->first_seq = 0;

@@ -18,6 +18,9 @@
 #include <string.h>
 #include "analysis/recording/reader.h"
 
+/* Indices of some events, ascending. */
+struct event_list { uint32_t *items; size_t count, room; };
+
 struct events {                       /* of one ring */
 	const struct reader *reader;
 	enum cuf_section_id ring; /* CUF_SEC_RING or CUF_SEC_FRAMEWORK_RING */
@@ -25,11 +28,13 @@ struct events {                       /* of one ring */
 	uint32_t stride;
 	uint32_t *order;          /* places of records, in units of 8 bytes, ascending by seq */
 	size_t count, room;
-	uint32_t *roles;          /* indices of ROLE events; they label blocks of either ring */
-	size_t role_count, role_room;
+	struct event_list roles;  /* ROLE events; they label blocks of either ring */
+	struct event_list old;    /* frees of blocks that are older than the first event */
+	uint64_t first_ns;        /* of the first event */
 	uint64_t *earliest_ns;    /* the least time of each EVENTS_BLOCK events */
 	size_t block_room;
 	uint64_t first_seq, last_seq; /* 0: no event */
+	uint64_t last_free_seq;   /* 0: none freed a block */
 	/* Every event of this ring after this seq is here; 0: none was ever lost. Of those before
 	 * it, some or all are gone. */
 	uint64_t complete_since;

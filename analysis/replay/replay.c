@@ -2,6 +2,7 @@
 /* Undoes events, newest first, from the ledger back to a moment. */
 #include "analysis/replay/replay.h"
 
+#include <stdlib.h>
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
@@ -96,25 +97,78 @@ static bool is_replayed(const struct cuf_event *event)
 }
 
 /* Events at one address follow each other, however many others are between them. */
+struct earlier_index {
+	struct events *events;
+	struct hash_index last; /* event of each address, plus one */
+	size_t at;
+};
+
+static void index_begin(struct earlier_index *index, struct events *events)
+{
+	*index = (struct earlier_index){ .events = events };
+	hash_index_init(&index->last, 0);
+	events->earlier = xalloc_zeroed(events->count, sizeof *events->earlier);
+}
+
+static void index_event(struct earlier_index *index, const struct cuf_event *event)
+{
+	size_t i = index->at++;
+	uint32_t *place;
+
+	if (!is_replayed(event))
+		return;
+	place = hash_index_place(&index->last, key_of(event));
+	index->events->earlier[i] = *place;
+	if (event->op != CUF_OP_RESTORE || !*place)
+		*place = (uint32_t)i + 1;
+}
+
 static void index_events(struct events *events)
 {
-	struct hash_index last;
+	struct earlier_index index;
 
-	hash_index_init(&last, 0);
-	events->earlier = xalloc_zeroed(events->count, sizeof *events->earlier);
+	index_begin(&index, events);
 	for (size_t i = 0; i < events->count; i++) {
 		struct cuf_event event = events_get(events, i);
-		uint32_t *place;
 
 		events_passed(events, i);
-		if (!is_replayed(&event))
-			continue;
-		place = hash_index_place(&last, key_of(&event));
-		events->earlier[i] = *place;
-		if (event.op != CUF_OP_RESTORE || !*place)
-			*place = (uint32_t)i + 1;
+		index_event(&index, &event);
 	}
-	hash_index_fini(&last);
+	hash_index_fini(&index.last);
+}
+
+struct replay_index { struct earlier_index rings[2]; };
+
+static bool take_row(void *state, const struct sweep_row *row)
+{
+	struct replay_index *index = state;
+
+	for (size_t i = 0; i < row->count; i++)
+		index_event(&index->rings[row->is_framework[i]], &row->events[i]);
+	return true;
+}
+
+struct replay_index *replay_index_begin(struct events *events, struct sweep_consumer *consumer)
+{
+	struct replay_index *index;
+
+	*consumer = (struct sweep_consumer){ 0 };
+	if (events->earlier || events->framework->earlier)
+		return NULL;
+	index = xalloc_zeroed(1, sizeof *index);
+	index_begin(&index->rings[0], events);
+	index_begin(&index->rings[1], events->framework);
+	*consumer = (struct sweep_consumer){ take_row, index };
+	return index;
+}
+
+void replay_index_end(struct replay_index *index)
+{
+	if (!index)
+		return;
+	hash_index_fini(&index->rings[0].last);
+	hash_index_fini(&index->rings[1].last);
+	free(index);
 }
 
 struct undo {
@@ -192,7 +246,7 @@ static void label_blocks_after(struct role_walk *walk, uint64_t seq, struct live
 {
 	while (walk->left) {
 		struct cuf_event event =
-			events_get(walk->events, walk->events->roles[walk->left - 1]);
+			events_get(walk->events, walk->events->roles.items[walk->left - 1]);
 		if (event.seq <= seq)
 			return;
 		walk->left--;
@@ -205,7 +259,7 @@ static void label_blocks_after(struct role_walk *walk, uint64_t seq, struct live
 static void undo_ring(struct events *events, const struct events *labels, uint64_t from,
 		      uint64_t to, struct liveset *live)
 {
-	struct role_walk roles = { labels, labels->role_count, events == labels };
+	struct role_walk roles = { labels, labels->roles.count, events == labels };
 	struct undo state = { .live = live,
 			      .events = events,
 			      .to = to,

@@ -3,7 +3,7 @@
  * What was live at any moment. The ledger holds the state now. Events are undone one by one,
  * newest first, back to the moment: an ALLOC removes its block, a FREE puts back the block that it
  * carries, a RESTORE is a free undone. Where the block of a FREE was born is found in an index of
- * the events by address, which the first such question makes.
+ * the events by address, which a sweep or the first such question makes.
  *
  * Contract. replay_at fills *live, which the caller ends with liveset_fini, with the blocks after
  * event `seq`, those of frameworks (kind FRAMEWORK) included. *exact is false where events between
@@ -16,6 +16,7 @@
 
 #include "analysis/recording/events.h"
 #include "analysis/replay/liveset.h"
+#include "analysis/replay/sweep.h"
 
 /* The blocks of the ledger section, without torn entries. */
 void replay_now(const struct reader *reader, struct liveset *live);
@@ -37,6 +38,12 @@ void replay_keep_still(struct reader *reader, const struct liveset *live);
  * replay_at. */
 bool replay_back(struct events *events, uint64_t from, uint64_t to, struct liveset *live,
 		 struct replay_exact *exact);
+
+/* Makes the index by address in a sweep that others need, too: begin, a sweep, end. A moment before
+ * events that free blocks will ask for it, and makes it in a sweep of its own otherwise. */
+struct replay_index;
+struct replay_index *replay_index_begin(struct events *events, struct sweep_consumer *consumer);
+void replay_index_end(struct replay_index *index); /* NULL is fine */
 
 /* Whether this kind occupies device memory of its own. MANAGED, pinned and address ranges do
  * not. */

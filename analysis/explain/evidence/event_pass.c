@@ -151,16 +151,16 @@ static void seed_live(struct event_pass *pass, struct build *build, const struct
 	}
 }
 
-/* And with blocks that a kept event frees: its age shows whether the allocation was kept, too. */
+/* And with blocks that a kept event frees and no kept event allocated. */
 static void seed_freed(struct event_pass *pass, struct build *build, const struct events *events,
 		       uint64_t until)
 {
-	for (size_t i = 0; i < events->count; i++) {
-		struct cuf_event event = events_get(events, i);
+	for (size_t i = 0; i < events->old.count; i++) {
+		struct cuf_event event = events_get(events, events->old.items[i]);
+
 		if (event.seq > until)
 			break;
-		if (event.op == CUF_OP_FREE && is_followed(pass, &event) &&
-		    event.extra > (event.time_ns - events_get(events, 0).time_ns) / 1000000)
+		if (is_followed(pass, &event))
 			site_traces_seed(&pass->sites, site_of(pass, build, event.alloc_stack),
 					 event.bytes);
 	}

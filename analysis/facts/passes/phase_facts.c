@@ -275,13 +275,27 @@ static void name_requests(const struct making *making, struct fact_process *proc
 		}
 }
 
+/* Whether a moment will be asked for that frees follow: their blocks are born in earlier events. */
+static bool will_go_back(const struct build *build, uint32_t process)
+{
+	const struct run_process *from = &build->run->processes[process];
+	const struct ladders *ladders = &build->ladders[process];
+	uint64_t last = most_of(from->events->last_free_seq,
+				from->events->framework->last_free_seq);
+	bool back = build->options.at > FACTS_AT_END || seq_at_end(from->reader) < last;
+
+	for (size_t i = 0; i < ladders->count; i++)
+		back |= ladders->items[i].settled_seq < last || from->events->complete_since;
+	return back;
+}
+
 /*
  * The two sweeps. The first finds what others start from: how much the events changed, what the
  * start-up did, the rises and falls of memory. The second measures phases and requests.
  */
 static void sweep_phases(struct making *making, struct run_process *from, struct fact_process *out)
 {
-	enum { FIRST = 5, AGAIN = 4 };
+	enum { FIRST = 6, AGAIN = 4 };
 	struct build *build = making->build;
 	struct sweep_consumer first[FIRST], again[AGAIN];
 	struct work_nets nets;
@@ -293,19 +307,24 @@ static void sweep_phases(struct making *making, struct run_process *from, struct
 				       from->meta.hook_name_count, &first[0]);
 	struct units_reading *units = units_begin(&first[1]);
 	struct spans_reading *reading;
+	struct replay_index *index = NULL;
 
 	from->driver = driver_history_new(from->events);
 	first[2] = work_nets_consumer(&nets);
 	first[3] = driver_history_consumer(from->driver);
 	first[4] = hooks_used_consumer(&build->hooks_used[making->process]);
+	first[5] = (struct sweep_consumer){ 0 };
+	if (will_go_back(build, making->process))
+		index = replay_index_begin(from->events, &first[5]);
 	sweep_events(from->events, first, FIRST);
+	replay_index_end(index);
 	build->quiet[making->process] = units_quiet(units);
 	making->base = work_base(&nets, run_sums(from, CUF_UNKNOWN));
 
 	look_start(look, &making->base, build->arena, &again[0]);
 	units_measure(units, &making->base, &again[1]);
 	reading = spans_begin(&making->spans, from->events, &making->base, &again[2]);
-	making->outline = outline_begin(&making->base, &again[3]);
+	making->outline = outline_begin(&making->base, from->events, &again[3]);
 	sweep_events(from->events, again, AGAIN);
 	spans_end(reading);
 	making->found_count = look_end(look, making->found);
