@@ -107,6 +107,10 @@ void cuf_host_python_forget(void);
 /* More memory may be resident than before; a process that is large by now gets its file. */
 void cuf_host_has_grown(uint64_t bytes);
 
+/* True under a limit of addresses or private memory: a skipped allocation may fail, too. Two system
+ * calls. */
+bool cuf_host_may_refuse(void);
+
 static inline void cuf_host_cancel(size_t bytes)
 {
 	if (bytes < CUF_SAMPLE_EXACT_BYTES)

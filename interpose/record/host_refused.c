@@ -5,9 +5,11 @@
  * much there is, so incidents keep a distance.
  */
 #include <errno.h>
+#include <sys/resource.h>
 #include "interpose/platform/clock.h"
 #include "interpose/platform/options.h"
 #include "interpose/process/handover.h"
+#include "interpose/process/size_limit.h"
 #include "interpose/record/host.h"
 #include "interpose/record/recorder.h"
 #include "interpose/store/hook_names.h"
@@ -51,4 +53,10 @@ bool cuf_host_refused(size_t bytes, unsigned hook, void *frame)
 	cuf_call_end();
 	errno = saved_errno;
 	return is_recorded;
+}
+
+bool cuf_host_may_refuse(void)
+{
+	return cuf_limit_bytes(RLIMIT_AS) != CUF_UNKNOWN ||
+	       cuf_limit_bytes(RLIMIT_DATA) != CUF_UNKNOWN;
 }

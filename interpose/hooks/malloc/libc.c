@@ -76,9 +76,10 @@ static void *boot_aligned(size_t alignment, size_t bytes)
 
 /*
  * Most calls need no record, and that is decided before the real call. Then the hook jumps to the
- * real function and needs no stack frame. The other calls go through a RECORDED function. It is
- * jumped to as well, so its caller is the program. Nothing is skipped before the real functions are
- * known, and neither is the free of a block of the boot arena: see record/host.h.
+ * real function (`unrecorded`) and needs no stack frame. The other calls go through a RECORDED
+ * function. It is jumped to as well, so its caller is the program. Nothing is skipped before the
+ * real functions are known, and neither is the free of a block of the boot arena: see
+ * record/host.h.
  */
 #define RECORDED static __attribute__((noinline))
 
@@ -95,10 +96,74 @@ static void record_refusal(size_t bytes, unsigned op, int error, void *frame)
 	cuf_allocator_refused(bytes, hook_of_op[op], error, frame);
 }
 
+/* ---- where no record is needed ---- */
+
+static void *watched_malloc(size_t bytes)
+{
+	void *p = cuf_real.malloc(bytes);
+	if (unlikely(!p))
+		record_refusal(bytes, CUF_HOST_ALLOC, errno, FRAME);
+	return p;
+}
+
+/* SIZE_MAX stands for a product that overflows. */
+static size_t product_of(size_t count, size_t bytes)
+{
+	size_t all;
+	return __builtin_mul_overflow(count, bytes, &all) ? SIZE_MAX : all;
+}
+
+static void *watched_calloc(size_t count, size_t bytes)
+{
+	void *p = cuf_real.calloc(count, bytes);
+	if (unlikely(!p))
+		record_refusal(product_of(count, bytes), CUF_HOST_ZEROED, errno, FRAME);
+	return p;
+}
+
+/* With 0 bytes glibc frees the block and returns NULL, which is no refusal. */
+static void *watched_realloc(void *old, size_t bytes)
+{
+	void *p = cuf_real.realloc(old, bytes);
+	if (unlikely(!p && bytes))
+		record_refusal(bytes, old ? CUF_HOST_RESIZED : CUF_HOST_ALLOC, errno, FRAME);
+	return p;
+}
+
+/*
+ * What a call is passed to that needs no record. The real functions, where nothing limits them: no
+ * hook pays for a refusal that cannot be. Under a limit of addresses or private memory a small
+ * request may be refused, too, so there, and until that is known, somebody looks at what comes
+ * back.
+ */
+static struct {
+	void *(*malloc)(size_t);
+	void *(*calloc)(size_t, size_t);
+	void *(*realloc)(void *, size_t);
+} unrecorded = { watched_malloc, watched_calloc, watched_realloc };
+static bool is_chosen; /* once; and again as memory grows: programs set limits of their own */
+
+static __attribute__((noinline, cold)) void choose_unrecorded(void)
+{
+	bool watches = cuf_host_may_refuse();
+	__atomic_store_n(&unrecorded.malloc, watches ? watched_malloc : cuf_real.malloc,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&unrecorded.calloc, watches ? watched_calloc : cuf_real.calloc,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&unrecorded.realloc, watches ? watched_realloc : cuf_real.realloc,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&is_chosen, true, __ATOMIC_RELAXED);
+}
+
+/* ---- where one is ---- */
+
 /* Here the thread is outside of its allocator. */
 static inline void look_at_books(void *frame)
 {
-	if (unlikely(cuf_live_change_is_due()))
+	bool is_due = cuf_live_change_is_due();
+	if (unlikely(is_due || !__atomic_load_n(&is_chosen, __ATOMIC_RELAXED)))
+		choose_unrecorded();
+	if (unlikely(is_due))
 		cuf_allocator_read_running(frame);
 }
 
@@ -139,26 +204,23 @@ RECORDED void *malloc_recorded(size_t bytes)
 /* Six instructions when nothing is recorded. */
 void *cuf_hook_malloc(size_t bytes)
 {
-	return cuf_host_skips_alloc(bytes) ? cuf_real.malloc(bytes) : malloc_recorded(bytes);
+	return cuf_host_skips_alloc(bytes) ? unrecorded.malloc(bytes) : malloc_recorded(bytes);
 }
 
-/* An overflowing product is passed on to the real function, which refuses it. SIZE_MAX stands for
- * it in the record of the failure. */
+/* An overflowing product is passed on to the real function, which refuses it. */
 RECORDED void *calloc_recorded(size_t count, size_t bytes)
 {
-	size_t all;
 	if (unlikely(!HAVE(calloc)))
 		return boot_calloc(count, bytes);
-	if (__builtin_mul_overflow(count, bytes, &all))
-		all = SIZE_MAX;
-	return record_chosen(cuf_real.calloc(count, bytes), all, CUF_HOST_ZEROED, FRAME);
+	return record_chosen(cuf_real.calloc(count, bytes), product_of(count, bytes),
+			     CUF_HOST_ZEROED, FRAME);
 }
 
 /* Zeroed blocks are recorded with the product, which is what the program requested. */
 void *cuf_hook_calloc(size_t count, size_t bytes)
 {
 	/* a product that overflows is refused by the real function, whether it is skipped or not */
-	return cuf_host_skips_alloc(count * bytes) ? cuf_real.calloc(count, bytes)
+	return cuf_host_skips_alloc(count * bytes) ? unrecorded.calloc(count, bytes)
 						   : calloc_recorded(count, bytes);
 }
 
@@ -310,10 +372,10 @@ RECORDED void *resize_recorded(void *p, size_t bytes, bool skips)
 	}
 	if (!moved && bytes)
 		cuf_host_restore(&undo);
-	if (!moved && !skips) {
+	if (!moved && !skips)
 		cuf_host_cancel(bytes);
+	if (!moved && bytes)
 		record_refusal(bytes, op, errno, FRAME);
-	}
 	return moved;
 }
 
@@ -322,7 +384,7 @@ static inline void *resize(void *p, size_t bytes)
 {
 	bool skips = cuf_host_skips_alloc(bytes);
 	if (__builtin_expect(skips, 1) && cuf_host_skips_free(p))
-		return cuf_real.realloc(p, bytes);
+		return unrecorded.realloc(p, bytes);
 	return resize_recorded(p, bytes, skips);
 }
 

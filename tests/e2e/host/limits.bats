@@ -188,3 +188,48 @@ EOF
 	report_has "d.incidents[0].fatal"
 	blames v 'hold \((fills.py)?:5\)'
 }
+
+# A request of less than 64 KiB is recorded when the sample wants it; a refusal is seen all the same.
+@test "C crashes by the NULL of a small request: the refusal is seen, also under a limit of its own" {
+	local call own
+	cat >small.c <<'EOF'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+enum { BYTES = 4000 };
+static void *small(char call)
+{
+	if (call == 'm')
+		return malloc(BYTES);
+	return call == 'c' ? calloc(8, BYTES / 8) : realloc(malloc(100), BYTES);
+}
+/* malloc|calloc|realloc own|shell: keeps small blocks until one is refused, and writes to that, too */
+int main(int argc, char **argv)
+{
+	const struct rlimit limit = { (size_t)256 << 20, (size_t)256 << 20 };
+	void **last = NULL;
+	for (int i = 0;; i++) {
+		void **block = small(*argv[1]);
+		memset(block, 1, BYTES);
+		*block = last;
+		last = block;
+		if (i == 4000 && *argv[2] == 'o' && setrlimit(RLIMIT_AS, &limit))
+			return 3;
+	}
+}
+EOF
+	"${CC:-cc}" -O1 -fno-builtin -g small.c -o small
+	for own in shell own; do
+		for call in malloc calloc realloc; do
+			rm -rf rec
+			(
+				[ "$own" = own ] || ulimit -v 262144
+				CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so exec ./small $call $own
+			) && return 1
+			"$cuflight" report --json rec >report.json
+			report_has "d.incidents.length === 1 && d.incidents[0].requested_bytes === 4000"
+			report_has "d.incidents[0].refused_by === 'address_space' && d.incidents[0].api === '$call'"
+			"$cuflight" report rec | grep -q '^OUT OF HOST MEMORY: small'
+		done
+	done
+}
