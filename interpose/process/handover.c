@@ -217,12 +217,15 @@ static bool may_move(void)
 static void move_behind_gate(void)
 {
 	const char *why = "";
+	int error;
 
 	cuf_bus_guard_begin();
-	if (cuf_gate_begin_switch() && may_move())
-		finish(cuf_recording_to_file(new_fd, new_path, &why), why);
-	else
+	if (cuf_gate_begin_switch() && may_move()) {
+		error = cuf_recording_to_file(new_fd, new_path, &why);
+		finish(error, why);
+	} else {
 		cuf_recording_discard_file(new_fd, new_path);
+	}
 	cuf_gate_open();
 }
 

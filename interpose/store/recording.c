@@ -300,12 +300,30 @@ static void find_touched(int pagemap, uintptr_t first, uint64_t *words)
 		words[i] = PAGEMAP_TOUCHED;
 }
 
+/* Where the recording is copied to. at NULL: there are no addresses left to map the file at. */
+struct target {
+	int fd;
+	uint8_t *at;
+};
+
+/* False: a part of the file was not written. */
+static bool put(const struct target *target, size_t offset, const uint8_t *from, size_t bytes)
+{
+	if (target->at) {
+		memcpy(target->at + offset, from, bytes);
+		return true;
+	}
+	return cuf_sys(SYS_pwrite64, target->fd, (long)from, (long)bytes, (long)offset, 0, 0) ==
+	       (long)bytes;
+}
+
 /*
  * The file holds zeros already, and most pages were never touched. Even reading such a page costs
  * a fault, while the program waits. A section may begin inside a page of the kernel's.
  */
-static void copy_touched(uint8_t *to, const uint8_t *from, size_t bytes, int pagemap)
+static bool copy_touched(const struct target *target, size_t offset, size_t bytes, int pagemap)
 {
+	const uint8_t *from = cuf_recording.base + offset;
 	const uintptr_t page = cuf_page_bytes();
 	uint64_t words[PAGEMAP_BATCH];
 
@@ -315,9 +333,11 @@ static void copy_touched(uint8_t *to, const uint8_t *from, size_t bytes, int pag
 			part = bytes - at;
 		if (n % PAGEMAP_BATCH == 0)
 			find_touched(pagemap, ((uintptr_t)from + at) / page, words);
-		if (words[n % PAGEMAP_BATCH] & PAGEMAP_TOUCHED)
-			memcpy(to + at, from + at, part);
+		if (words[n % PAGEMAP_BATCH] & PAGEMAP_TOUCHED &&
+		    !put(target, offset + at, from + at, part))
+			return false;
 	}
+	return true;
 }
 
 /*
@@ -342,26 +362,27 @@ static size_t used_bytes(const struct cuf_recording *recording, const struct cuf
 }
 
 /*
- * The header comes last and its magic at the very end. A process that is killed in between leaves
- * a file whose header is zeros, which a reader recognizes as never begun.
+ * The header comes last, and its magic is left to the caller: a process that is killed in between
+ * leaves a file whose header is zeros, which a reader recognizes as never begun.
  */
-static void copy_contents(uint8_t *to)
+static bool copy_contents(const struct target *target)
 {
 	struct cuf_recording *recording = &cuf_recording;
 	const size_t magic_bytes = sizeof recording->header->magic;
 	int pagemap = (int)cuf_open("/proc/self/pagemap", O_RDONLY, 0);
+	bool is_whole = true;
 
-	for (unsigned i = 0; i < recording->header->section_count; i++) {
+	for (unsigned i = 0; is_whole && i < recording->header->section_count; i++) {
 		const struct cuf_section *section = &recording->header->sections[i];
 
-		copy_touched(to + section->offset, recording->base + section->offset,
-			     used_bytes(recording, section), pagemap);
+		is_whole = copy_touched(target, section->offset, used_bytes(recording, section),
+					pagemap);
 	}
 	if (pagemap >= 0)
 		cuf_close(pagemap);
 	recording->header->created_ns = cuf_clock_ns(CLOCK_MONOTONIC);
-	memcpy(to + magic_bytes, recording->base + magic_bytes, PAGE - magic_bytes);
-	__atomic_store_n((uint64_t *)to, *(const uint64_t *)recording->base, __ATOMIC_RELEASE);
+	return is_whole &&
+	       put(target, magic_bytes, recording->base + magic_bytes, PAGE - magic_bytes);
 }
 
 /* ---- moving to the file ---- */
@@ -397,33 +418,64 @@ static long reserve_blocks(int fd, size_t bytes)
 	return result;
 }
 
+/* The kernel may have unmapped the recording's addresses before it failed. */
+static long check_move(long result)
+{
+	if (!cuf_sys_failed(result))
+		return 0;
+	cuf_fault(CUF_FAULT_MAPPING);
+	return result;
+}
+
+/*
+ * Under a limit of addresses (ulimit -v) there may be none for the file and the recording at the
+ * same time. Then the recording is written to the file, which is mapped over its addresses.
+ */
+static long write_and_map(struct cuf_recording *recording, int fd)
+{
+	const struct target target = { fd, NULL };
+	const uint64_t magic = *(const uint64_t *)recording->base;
+	long result = -EIO;
+
+	if (copy_contents(&target))
+		result = check_move(cuf_sys_mmap(recording->base, recording->bytes,
+						 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+						 fd, 0));
+	if (result)
+		return result;
+	cuf_sys_madvise(recording->base, recording->bytes, MADV_RANDOM);
+	__atomic_store_n((uint64_t *)recording->base, magic, __ATOMIC_RELEASE);
+	return 0;
+}
+
 /*
  * Maps the file somewhere, copies the recording into it, then moves the mapping over the
  * recording's addresses.
  */
 static long exchange_mapping(struct cuf_recording *recording, int fd)
 {
+	struct target target = { fd, NULL };
 	long mapped, result;
 
 	mapped = cuf_sys_mmap(NULL, recording->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (cuf_sys_failed(mapped))
-		return mapped;
-	__atomic_store_n(&recording->copy, (uint8_t *)mapped, __ATOMIC_RELEASE);
+		return write_and_map(recording, fd);
+	target.at = (uint8_t *)mapped;
+	__atomic_store_n(&recording->copy, target.at, __ATOMIC_RELEASE);
 	/*
 	 * no read-ahead: the kernel would zero large folios around every first touch,
 	 * milliseconds each
 	 */
-	cuf_sys_madvise((void *)mapped, recording->bytes, MADV_RANDOM);
-	copy_contents((uint8_t *)mapped);
+	cuf_sys_madvise(target.at, recording->bytes, MADV_RANDOM);
+	copy_contents(&target);
+	__atomic_store_n((uint64_t *)target.at, *(const uint64_t *)recording->base,
+			 __ATOMIC_RELEASE);
 	__atomic_store_n(&recording->copy, NULL, __ATOMIC_RELEASE);
 	result = cuf_sys(SYS_mremap, mapped, (long)recording->bytes, (long)recording->bytes,
 			 MREMAP_MAYMOVE | MREMAP_FIXED, (long)recording->base, 0);
-	if (!cuf_sys_failed(result))
-		return 0;
-	cuf_sys_munmap((void *)mapped, recording->bytes);
-	/* the kernel may have unmapped the recording's addresses before it failed */
-	cuf_fault(CUF_FAULT_MAPPING);
-	return result;
+	if (cuf_sys_failed(result))
+		cuf_sys_munmap(target.at, recording->bytes);
+	return check_move(result);
 }
 
 void cuf_recording_discard_file(int fd, const char *path)

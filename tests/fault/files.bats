@@ -115,6 +115,40 @@ read_only() { with_tmpfs ro "$@"; }
 	python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert r["processes"][0]["end_state"] == "exit" and r["host"]["live_peak_bytes"] >= 20 << 20, r["host"]' "$home/report.json"
 }
 
+# The program takes all addresses but a few MiB before the recording wants a file.
+@test "a file is made though there are no addresses for it next to the recording" {
+	cat >"$home/full.c" <<'EOF'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#define MiB ((size_t)1 << 20)
+int main(void)
+{
+	unsigned long pages;
+	FILE *statm = fopen("/proc/self/statm", "r");
+	if (!statm || fscanf(statm, "%lu", &pages) != 1)
+		return 2;
+	fclose(statm);
+	struct rlimit limit = { pages * 4096 + 160 * MiB, RLIM_INFINITY };
+	setrlimit(RLIMIT_AS, &limit);
+	if (mmap(NULL, 60 * MiB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+		return 3;
+	for (int i = 0; i < 90; i++)
+		memset(malloc(MiB), 1, MiB);
+	puts("filled");
+	return 7;
+}
+EOF
+	"${CC:-cc}" -g "$home/full.c" -o "$home/full"
+	options=start=0:size=64MiB
+	unchanged_under command "$home/full"
+	said_nothing
+	"$build/cuflight" report --json "$output" >"$home/report.json"
+	python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); assert r["processes"][0]["end_state"] == "exit" and r["host"]["live_peak_bytes"] >= 90 << 20, r["host"]' "$home/report.json"
+}
+
 @test "a program that closes every descriptor" {
 	mkdir "$home/app"
 	unchanged_under command "$victims/closes_descriptors" "$home/app"
