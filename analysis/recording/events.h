@@ -96,6 +96,8 @@ bool host_stream_next(struct host_stream *stream, struct host_event *event);
 /* The next events, as many as are decoded together; 0: at the end. They are valid until the next
  * call. */
 size_t host_stream_row(struct host_stream *stream, const struct host_event **row);
+/* Since when no event is missing; 0: none was overwritten. */
+uint64_t host_stream_complete_ns(const struct host_stream *stream);
 void host_stream_free(struct host_stream *stream); /* NULL is fine */
 
 /* +1: the block is live after it; -1: it was until then; 0: neither. */

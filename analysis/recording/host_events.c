@@ -164,6 +164,11 @@ bool host_stream_next(struct host_stream *stream, struct host_event *event)
 	return true;
 }
 
+uint64_t host_stream_complete_ns(const struct host_stream *stream)
+{
+	return stream->lanes.complete_ns;
+}
+
 void host_stream_free(struct host_stream *stream)
 {
 	if (!stream)

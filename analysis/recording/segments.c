@@ -16,6 +16,20 @@ static int by_thread_and_ticket(const void *a, const void *b)
 	return compare_numbers(left->index, right->index);
 }
 
+/* When the last round began, of as many tickets as there are segments. */
+static uint64_t complete_since(const struct lanes *lanes, uint64_t segments)
+{
+	uint64_t last = 0, since_ns = UINT64_MAX;
+	for (size_t i = 0; i < lanes->segment_count; i++)
+		last = most_of(last, lanes->segments[i].ticket);
+	if (last <= segments)
+		return 0;
+	for (size_t i = 0; i < lanes->segment_count; i++)
+		if (lanes->segments[i].ticket > last - segments)
+			since_ns = least_of(since_ns, lanes->segments[i].start_ns);
+	return since_ns;
+}
+
 void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_section_id ring)
 {
 	uint64_t count = reader_segment_count(reader, ring);
@@ -29,11 +43,13 @@ void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_secti
 			continue;
 		xalloc_grow(&lanes->segments, lanes->segment_count, &room, sizeof *lanes->segments);
 		lanes->segments[lanes->segment_count++] =
-			(struct lane_segment){ segment.ticket, segment.thread, (uint32_t)i };
+			(struct lane_segment){ segment.ticket, segment.start_ns, segment.thread,
+					       (uint32_t)i };
 		events += segment.used;
 	}
 	__atomic_store_n(&reader->sweeps[ring].events, events, __ATOMIC_RELAXED);
 	reader_drop(reader, ring); /* reading each header has mapped the pages around it */
+	lanes->complete_ns = complete_since(lanes, count);
 	if (lanes->segment_count)
 		qsort(lanes->segments, lanes->segment_count, sizeof *lanes->segments,
 		      by_thread_and_ticket);

@@ -10,11 +10,14 @@
 
 #include "analysis/recording/reader.h"
 
-struct lane_segment { uint64_t ticket; uint32_t thread; uint32_t index; };
+struct lane_segment { uint64_t ticket, start_ns; uint32_t thread; uint32_t index; };
 struct lane { size_t first, count; }; /* of segments[] */
 struct lanes {
 	struct lane_segment *segments; size_t segment_count;
 	struct lane *lanes; size_t lane_count;
+	/* Since when no event is missing; 0: none was overwritten. Segments are claimed in turn, so
+	 * what is older than the last round of claims is there in part. */
+	uint64_t complete_ns;
 };
 
 void lanes_init(struct lanes *lanes, const struct reader *reader, enum cuf_section_id ring);

@@ -444,6 +444,9 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 		heap_read(reader, &means, &one->host, &growth->sites, memory);
 	}
 	follow(one, growth, &source);
+	if (state.stream)
+		growth->time.events_ns = most_of(growth->time.events_ns,
+						 host_stream_complete_ns(state.stream));
 	host_stream_free(state.stream);
 	if (memory->known && !one->host.note)
 		note_peak(growth, memory);

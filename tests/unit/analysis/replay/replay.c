@@ -351,6 +351,37 @@ static void test_host_events__merged_by_time_from_all_threads(void **state)
 	maker_free_all(maker);
 }
 
+/* A thread that keeps its first segment has older events than those that were overwritten. */
+static void test_host_events__complete_since_the_last_round_of_segments(void **state)
+{
+	struct maker_plan plan = maker_small;
+	struct maker *maker;
+	struct reader *r;
+	struct host_stream *stream;
+	struct host_event e;
+	plan.host_segments = 4;
+	plan.host_segment_bytes = 1024;
+	for (unsigned more = 0; more <= 400; more += 400) {
+		maker = maker_new(&plan);
+		maker_host_alloc(maker, 0x10000, 100, 1);
+		maker->thread = 1;
+		for (unsigned i = 0; i < 100 + more; i++)
+			maker_host_alloc(maker, 0x20000 + i * 64, 100, 1);
+		assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
+		stream = host_stream_new(r);
+		assert_true(host_stream_next(stream, &e) && e.addr == 0x10000);
+		assert_true(host_stream_next(stream, &e));
+		assert_int_equal(e.addr == 0x20000, !more);
+		if (more) /* to the event before, or the one itself */
+			assert_true(e.time_ns - host_stream_complete_ns(stream) <= 1000000);
+		else
+			assert_int_equal(host_stream_complete_ns(stream), 0);
+		host_stream_free(stream);
+		reader_close(r);
+		maker_free_all(maker);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_replay__hidden_blocks_come_back),
 		cmocka_unit_test(test_replay__descending_lanes_are_sorted),
 		cmocka_unit_test(test_host_events__merged_by_time_from_all_threads),
+		cmocka_unit_test(test_host_events__complete_since_the_last_round_of_segments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
