@@ -138,8 +138,18 @@ static bool is_one_pass(const struct fact_site *site)
 	return is_known(site->churn_bytes) && site->churn_bytes < site->bytes / PASS_PART;
 }
 
+/* It has freed all that it made, more than once, and holds more now than ever: work that lasts as
+ * long as a batch, and this one is larger. */
+static bool is_round(const struct fact_site *site)
+{
+	return site->kind == CUF_KIND_HOST && site->rounds >= ROUNDS_LEAST &&
+	       site->before_bytes >= site->bytes / ROUND_PART &&
+	       site->bytes / 3 * 2 >= site->before_bytes;
+}
+
 /* Weights are loaded once. Anything else that is read may be an answer to a request, so it is
- * loading only while nothing else comes and goes, and not in several threads at once. */
+ * loading only while nothing else comes and goes, not in several threads at once, and not where the
+ * same was read and freed before. */
 static bool is_loading(const struct build *build, const struct fact_site *site)
 {
 	unsigned hints;
@@ -148,7 +158,8 @@ static bool is_loading(const struct build *build, const struct fact_site *site)
 		return false;
 	hints = stack_hints(build, site->process, site->stack.id);
 	return hints & HINT_WEIGHTS ||
-	       (hints & HINT_READS && is_one_pass(site) && !is_of_threads(build, site));
+	       (hints & HINT_READS && is_one_pass(site) && !is_of_threads(build, site) &&
+		!is_round(site));
 }
 
 /* The same of the tasks of an event loop, which are not seen one by one. What such a program keeps
@@ -196,15 +207,6 @@ static bool is_of_parallel_row(const struct build *build, const struct fact_site
 			parallel += other->bytes;
 	}
 	return parallel && parallel * PARALLEL_PART >= row;
-}
-
-/* It has freed all that it made, more than once, and holds more now than ever: work that lasts as
- * long as a batch, and this one is larger. */
-static bool is_round(const struct fact_site *site)
-{
-	return site->kind == CUF_KIND_HOST && site->rounds >= ROUNDS_LEAST &&
-	       site->before_bytes >= site->bytes / ROUND_PART &&
-	       site->bytes / 3 * 2 >= site->before_bytes;
 }
 
 /* What grows without being proven a leak counts where memory ran out: then it took part in it. */
