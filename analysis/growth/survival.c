@@ -22,6 +22,7 @@ enum {
 #define BIN_LEAST_S 0.004              /* births and events have a clock of some milliseconds */
 #define LASTING_S 3600.0
 #define SIGMAS 2.33                    /* one in a hundred, on one side */
+#define SIGMAS_FAILURE 1.28            /* one in ten */
 #define SIGMAS_95 1.959964
 
 static void add_part(struct survival_part *sum, const struct survival_part *part)
@@ -230,30 +231,33 @@ static bool is_made_all_along(const struct thirds *thirds, bool is_failure)
 }
 
 /* Of what went before, the last third has `share` as much time, or work. */
-static bool is_in_proportion(const struct thirds *thirds, double share)
+static bool is_in_proportion(const struct thirds *thirds, double share, double sigmas)
 {
 	const struct sums *first = &thirds->first, *middle = &thirds->middle, *last = &thirds->last;
 	double before = (first->bytes + middle->bytes) * share;
 	double variance = last->variance +
 			  (first->variance + middle->variance) * share * share / 16;
-	return last->bytes >= before / 2 &&
-	       last->bytes - before / 4 >= SIGMAS * sqrt(variance);
+	return last->bytes >= before / 2 && last->bytes - before / 4 >= sigmas * sqrt(variance);
 }
 
 /*
  * A cache that fills rises less and less. Close to a limit of memory a program is slowed down,
  * since the kernel looks for pages that it can take. So where memory ran out, the rise may keep
- * pace with the work instead, which is what all call sites freed.
+ * pace with the work instead, which is what all call sites freed. Nor is there as much to be sure
+ * of there: what still rose has to be limited, a cache as well.
  */
 static bool keeps_its_pace(const struct thirds *thirds, const struct thirds *total,
 			   bool is_failure)
 {
 	double before = total->first.freed_bytes + total->middle.freed_bytes;
-	if (is_in_proportion(thirds, (double)thirds->last.bins /
-					     (thirds->first.bins + thirds->middle.bins)))
+	double sigmas = is_failure ? SIGMAS_FAILURE : SIGMAS;
+	if (is_in_proportion(thirds,
+			     (double)thirds->last.bins /
+				     (thirds->first.bins + thirds->middle.bins),
+			     sigmas))
 		return true;
 	return is_failure && before * WORK_PART >= thirds->all.bytes &&
-	       is_in_proportion(thirds, total->last.freed_bytes / before);
+	       is_in_proportion(thirds, total->last.freed_bytes / before, sigmas);
 }
 
 /* After which bin of these the site held least; what it held at the beginning, from - 1, counts. */

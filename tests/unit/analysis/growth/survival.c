@@ -145,7 +145,6 @@ static void test_survival__where_memory_ran_out_the_work_may_be_short(void **sta
 	}
 }
 
-/* The parts of all stretches are one partition of the time. */
 /* A tenth of the pace for the second half: the kernel looks for pages, and all work is as slow. */
 static void test_survival__at_a_limit_a_rise_keeps_pace_with_the_work(void **state)
 {
@@ -163,6 +162,22 @@ static void test_survival__at_a_limit_a_rise_keeps_pace_with_the_work(void **sta
 	/* others go on at their pace, or do nothing that could measure it: it fills up */
 	assert_int_equal(survival_judge(&site, &fast, &time, true).verdict, SURVIVAL_NOTHING);
 	assert_int_equal(survival_judge(&site, &site, &time, true).verdict, SURVIVAL_NOTHING);
+}
+
+/* 45 MiB of small blocks, of which a busy machine let the last third make 9: so few samples are no
+ * proof for a program that goes on, and enough where memory ran out. */
+static void test_survival__where_memory_ran_out_fewer_samples_are_enough(void **state)
+{
+	struct survival_time time = lasting(24);
+	struct survival site = { 0 };
+	for (unsigned i = 0; i < 72; i++)
+		add_block(&site, &time, 0.13 + 0.57 * i / 72, SAMPLE_BYTES,
+			  SAMPLE_BYTES * SAMPLE_BYTES);
+	for (unsigned i = 0; i < 19; i++)
+		add_block(&site, &time, 0.71 + 0.28 * i / 19, SAMPLE_BYTES,
+			  SAMPLE_BYTES * SAMPLE_BYTES);
+	assert_int_equal(survival_judge(&site, &site, &time, true).verdict, SURVIVAL_GROWING);
+	assert_int_equal(survival_judge(&site, &site, &time, false).verdict, SURVIVAL_NOTHING);
 }
 
 /* A turn needs 40 MiB and frees them, and keeps 4: what a line does and what it keeps are one row.
@@ -336,6 +351,8 @@ int main(void)
 			test_survival__where_memory_ran_out_the_work_is_judged_however_late),
 		cmocka_unit_test(test_survival__where_memory_ran_out_the_work_may_be_short),
 		cmocka_unit_test(test_survival__at_a_limit_a_rise_keeps_pace_with_the_work),
+		cmocka_unit_test(
+			test_survival__where_memory_ran_out_fewer_samples_are_enough),
 		cmocka_unit_test(test_survival__what_turns_need_and_free_hides_no_growth),
 		cmocka_unit_test(test_survival__where_memory_ran_out_few_large_blocks_are_enough),
 		cmocka_unit_test(test_survival__a_wait_of_the_whole_program_is_no_time_of_its_work),
