@@ -154,7 +154,9 @@ def main():
     tell(module, scenario, store, "bounded" in flags)
     agent = module.SCENARIOS[scenario]("bounded" in flags, store == "own", seed)
     sys.unraisablehook = or_wait_for_ever
-    set_limit(end, form != "sync" or framework == "crewai", agent.room_mib * MIB) # an event loop has threads, and so has CrewAI
+    # a framework's event loop has threads, and so has CrewAI
+    has_threads = form == "threads" or framework == "crewai" or (form == "asyncio" and framework != "plain")
+    set_limit(end, has_threads, agent.room_mib * MIB)
     try:
         run(agent, form, chance.choice((0, 0.0005, 0.002)))
     except (MemoryError, RuntimeError) as error:
