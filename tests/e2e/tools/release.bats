@@ -52,3 +52,34 @@ stops() {
 	run -1 "$root/scripts/release" --gate 999.0.0
 	[[ $output == *"Makefile's VERSION is"* ]]
 }
+
+# NAME COMMAND: a commit that builds this recorder, and as cuflight the lines of COMMAND
+version_with() {
+	printf '%s\n' 'interpose:' '	mkdir -p build && ln -sf "$(REAL)/libcuflight.so" build/' 'analysis:' '	mkdir -p build && cp answer build/cuflight' >Makefile
+	printf '#!/bin/bash\n%s\n' "$2" >answer
+	chmod +x answer
+	save "$1"
+	git tag "$1"
+}
+
+@test "what two versions do not agree on is reported, and a reader may only refuse what is newer" {
+	export REAL=${BUILD:-$root/build}
+	REAL=$(realpath "$REAL")
+	cp "$root"/scripts/{check-versions,simcuda} scripts/
+	ln -s "$REAL" build
+	echo build >.gitignore
+	run -0 scripts/check-versions
+	[[ $output == *"no version was tagged"* ]]
+	version_with same 'exec "$REAL/cuflight" "$@"'
+	run -0 scripts/check-versions same
+	[[ $output == *"same writes, this reads: "*" facts, the same, 0 refused"*"this writes, same reads: "*" facts, the same, 0 refused"* ]]
+	version_with other "\"\$REAL/cuflight\" \"\$@\" | sed 's/\"fail_count\": *1\b/\"fail_count\": 2/'"
+	run -1 scripts/check-versions other
+	[[ $output == *"oom_fatal: devices[0].fail_count: 2 became 1"*"this writes, other reads: "*" facts, not the same"* ]]
+	version_with refuses 'echo "cuflight: this file is of a newer format" >&2; exit 2'
+	run -1 scripts/check-versions refuses
+	[[ $output == *"refuses writes, this reads: 0 facts, not the same"*"this writes, refuses reads: 0 facts, the same, 7 refused"* ]]
+	version_with breaks 'echo "cuflight: this file is damaged" >&2; exit 2'
+	run -1 scripts/check-versions breaks
+	[[ $output == *"this writes, breaks reads: 0 facts, not the same, 0 refused"* ]]
+}
