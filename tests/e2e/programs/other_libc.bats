@@ -44,3 +44,19 @@ same() {
 	same CUFLIGHT_OPTIONS=nonsense:start=never -- ../small
 	same CUFLIGHT_DISABLE=1 -- ../small
 }
+
+@test "musl: a tree that \$LIB leads to is not found there, and is with glibc" {
+	printf '#include <stdio.h>\n#include <stdlib.h>\nint main(void) { return puts(malloc(200 << 20) ? "fine" : "none") < 0; }\n' >../small.c
+	musl-gcc -O1 -fno-builtin -o ../small ../small.c
+	"${CC:-cc}" -O1 -fno-builtin -o ../small_glibc ../small.c
+	"$build/cuflight" install ../tree 2>../said
+	../tree/bin/cuflight env >../lines
+	# shellcheck source=/dev/null
+	. ../lines
+	export CUFLIGHT_OPTIONS=start=1 CUFLIGHT_OUTPUT=$PWD/
+	[[ $LD_PRELOAD == *'/$LIB/libcuflight.so' ]]
+	[ "$(../small 2>&1)" = fine ]
+	run -2 ls ./*.cuf
+	[ "$(../small_glibc 2>&1)" = fine ]
+	LD_PRELOAD='' "$build/cuflight" report ./*.small_glibc.*.cuf | grep small_glibc
+}
