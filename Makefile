@@ -347,7 +347,7 @@ check-tsan: ## the same under ThreadSanitizer, for the recorder's thread tests
 	$(Q)$(MAKE) SAN=thread check-unit
 check-valgrind: unit ## unit tests under valgrind's memcheck
 	@scripts/check valgrind $(B)
-fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60; FUZZ_TARGET=exports: what is written for others
+fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60; FUZZ_TARGET=exports, pack, rules: others
 	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60} $${FUZZ_TARGET:-recording}
 lint: ## rules that no compiler checks: layers, sizes, words, exports, shell, documents
 	@scripts/lint $(B)
@@ -378,7 +378,7 @@ install: all ## into $(DESTDIR)$(PREFIX)
 	$(call put,644,$(wildcard analysis/cmd/man/*.1),share/man/man1)
 	$(call put,644,$(wildcard analysis/cmd/man/*.7),share/man/man7)
 	$(call put,644,$(wildcard analysis/view/*.schema.json),share/cuflight)
-	$(call put,644,$(wildcard analysis/cmd/cuflight.bash),share/bash-completion/completions)
+	$(call put,644,$(wildcard analysis/cmd/man/cuflight.bash),share/bash-completion/completions)
 dist: $(page_texts) ## a release that builds without node and network: $(O)/dist/*.tar.gz
 	@scripts/dist cuflight-$(VERSION) $(html) $(O)/dist
 ARCH ?= x86_64

@@ -40,7 +40,7 @@ struct cmd {
 
 extern const struct cmd cmd_run, cmd_report, cmd_list, cmd_pack, cmd_clean, cmd_check, cmd_baseline,
 	cmd_diff, cmd_phases, cmd_what_if, cmd_export, cmd_doctor, cmd_env,
-	cmd_install, cmd_top, cmd_serve, cmd_rules, cmd_help;
+	cmd_install, cmd_top, cmd_serve, cmd_watch, cmd_rules, cmd_help;
 
 /* All commands in the order of the help, NULL-terminated; in commands.c. */
 extern const struct cmd *const cmd_table[];

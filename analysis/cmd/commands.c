@@ -8,6 +8,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_what_if,
 	&cmd_top,
 	&cmd_serve,
+	&cmd_watch,
 	&cmd_rules,
 	&cmd_list,
 	&cmd_pack,

@@ -189,6 +189,28 @@ static void add_tables(struct json_object *top)
 	json_object_object_add(top, "views", views);
 }
 
+/* "process,gpu", and the words of those labels that have some. */
+static void add_labels(struct json_object *to, const struct exposed *metric)
+{
+	struct json_object *words = json_object_new_object();
+	const char *at = metric->labels;
+	struct metric_label label;
+	char names[256], name[64];
+	size_t used = 0;
+
+	while (metric_label_next(&at, &label)) {
+		used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s",
+					 used ? "," : "", (int)label.bytes, label.name);
+		snprintf(name, sizeof name, "%.*s", (int)label.bytes, label.name);
+		if (label.word_bytes)
+			json_object_object_add(words, name,
+					       json_object_new_string_len(label.words,
+							       (int)label.word_bytes));
+	}
+	add_text(to, "labels", names);
+	json_object_object_add(to, "words", words);
+}
+
 /* What `cuflight serve` exposes. */
 static struct json_object *metrics_to_json(void)
 {
@@ -199,7 +221,7 @@ static struct json_object *metrics_to_json(void)
 		struct json_object *object = json_object_new_object();
 		add_text(object, "name", metric->name);
 		add_text(object, "type", metric->type == METRIC_COUNTER ? "counter" : "gauge");
-		add_text(object, "labels", metric->labels);
+		add_labels(object, metric);
 		add_text(object, "help", metric->help);
 		add_text(object, "source", metric->source);
 		json_object_array_add(list, object);

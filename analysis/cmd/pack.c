@@ -15,10 +15,12 @@
 #include "analysis/cmd/cli/unfinished.h"
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/run/open_facts.h"
+#include "analysis/cmd/run/recording_append.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/pack/pack.h"
 #include "analysis/recording/pack/pack_writer.h"
 #include "analysis/recording/secret_texts.h"
+#include "analysis/replay/process_life.h"
 #include "analysis/replay/run.h"
 #include "analysis/symbols/names_file.h"
 #include "analysis/view/json/report_json.h"
@@ -88,9 +90,9 @@ static void plain_name(const char *path, char *out, size_t bytes)
 }
 
 /* Names that became equal get a number. All end with .cuf, as recordings of a directory do. */
-static int create_copy(const char *directory, const char *source)
+static int create_copy(const char *directory, const char *source, char path[2 * PATH_MAX])
 {
-	char name[NAME_MAX - 8], path[2 * PATH_MAX];
+	char name[NAME_MAX - 8];
 	size_t length;
 	int fd = -1;
 
@@ -98,19 +100,22 @@ static int create_copy(const char *directory, const char *source)
 	length = strlen(name);
 	if (length < 4 || strcmp(name + length - 4, ".cuf") != 0)
 		strcpy(name + length, ".cuf");
-	snprintf(path, sizeof path, "%s/%s", directory, name);
+	snprintf(path, 2 * PATH_MAX, "%s/%s", directory, name);
 	for (unsigned i = 1; i < SAME_NAMES_MAX; i++) {
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, OWNER_ONLY);
 		if (fd >= 0 || errno != EEXIST)
 			break;
-		snprintf(path, sizeof path, "%s/%u.%s", directory, i, name);
+		snprintf(path, 2 * PATH_MAX, "%s/%u.%s", directory, i, name);
 	}
 	return fd;
 }
 
 static int copy_recording(struct packing *packing, const struct reader *reader)
 {
-	int fd = create_copy(packing->directory, reader->path);
+	char path[2 * PATH_MAX];
+	/* asked before: what ends while it is copied still ran */
+	bool runs = !reader->header.end_kind && process_life(reader) == LIFE_RUNS;
+	int fd = create_copy(packing->directory, reader->path, path);
 	int status = fd < 0 || copy_pages(fd, reader) || hide_secrets(fd, reader, &packing->hidden);
 
 	if (status)
@@ -118,6 +123,9 @@ static int copy_recording(struct packing *packing, const struct reader *reader)
 			  reader->path, packing->directory, strerror(errno));
 	if (fd >= 0)
 		close(fd);
+	/* a copy without room for it reads as one of a process that was killed */
+	if (!status && runs)
+		recording_append_wait(path, "running=1\n");
 	return status ? -1 : 0;
 }
 
@@ -262,9 +270,10 @@ static int write_pack(struct packing *packing, struct output *output)
 	return CMD_FINE;
 }
 
-static int explain_copies(struct packing *packing)
+static int explain_copies(struct packing *packing, const struct opts *opts)
 {
-	struct facts_options options = { .symbols = packing->symbols };
+	struct facts_options options = { .symbols = packing->symbols,
+					 .warm_up_s = (double)opts_number(opts, "warm-up", 0) };
 	struct reader_error error = { 0 };
 
 	if (!facts_build(packing->directory, &options, &packing->facts, &error))
@@ -304,7 +313,7 @@ static int pack_source(const char *source, const struct opts *opts)
 	if (output_open_path(&output, path, opts_has(opts, "force")))
 		return CMD_USAGE;
 	packing.symbols = symbols_new(&symbols);
-	if (!copy_run(&packing, opts) && !explain_copies(&packing))
+	if (!copy_run(&packing, opts) && !explain_copies(&packing, opts))
 		status = write_pack(&packing, &output);
 	else
 		output_abandon(&output);
@@ -334,6 +343,8 @@ static const struct opt options[] = {
 	  "which run of a directory, as 'cuflight list' numbers them; without it, the newest" },
 	{ "sysroot", 0, OPT_TEXT, "DIR", 0, 0, NULL,
 	  "get function names from the recorded machine's files below DIR, not from here" },
+	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
+	  "of a program that runs: before that the report in the pack calls nothing growth" },
 };
 static const struct opt_group option_group = {
 	"Options", options, sizeof options / sizeof *options, { NULL },

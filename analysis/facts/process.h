@@ -45,7 +45,8 @@ struct fact_process {
 	const char *path; /* the recording */
 	const char *exe, *cmdline, *hostname;
 	uint64_t start_ns; /* recorder started */
-	uint64_t end_ns; /* end record, else the last thing recorded; running: now */
+	/* end record, else the last thing recorded, as of a copy; running: now */
+	uint64_t end_ns;
 	/* it held its device memory until then: end_ns, or where no end is recorded the moment of
 	 * the report, if it was there; CUF_UNKNOWN: it may run */
 	uint64_t gone_ns;

@@ -161,6 +161,12 @@ static bool reason_from_parent(const struct run_process *process, struct arena *
 		 kills = key_number(text, "oom_kill");
 	if (!text)
 		return false;
+	if (key_number(text, "running") == 1) { /* of a copy: it ran when it was copied */
+		*reason = (struct exit_reason){ .end = END_RUNNING, .basis = BASIS_OBSERVED,
+						.status = CUF_UNKNOWN, .is_copied = true,
+						.why = "" };
+		return true;
+	}
 	if (status != CUF_UNKNOWN) {
 		*reason = (struct exit_reason){ .end = END_EXIT,
 						.basis = BASIS_OBSERVED,

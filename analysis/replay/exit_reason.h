@@ -33,6 +33,7 @@ struct exit_reason {
 	enum fact_basis basis;
 	uint64_t status;          /* exit status or signal; CUF_UNKNOWN */
 	uint64_t end_ns;          /* CLOCK_MONOTONIC of the end record, else of the last record */
+	bool is_copied;           /* END_RUNNING: it ran at end_ns, when it was copied */
 	bool abnormal;            /* killed, a signal, or a status other than 0 */
 	uint64_t untouched_bytes; /* without an end record: requested at last, and not yet resident
 				   * at the last sample */

@@ -78,6 +78,12 @@ static enum process_life life_by_pid(const struct cuf_header *header)
 	return LIFE_UNKNOWN;
 }
 
+bool process_is_here(const struct cuf_header *header)
+{
+	return is_this_boot(header) && is_our_namespace(header) &&
+	       life_by_pid(header) == LIFE_RUNS;
+}
+
 /* What was written since the header was copied. */
 static bool has_ended_since(const struct reader *reader)
 {

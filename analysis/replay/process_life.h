@@ -19,6 +19,10 @@ enum process_life { LIFE_GONE, LIFE_RUNS, LIFE_UNKNOWN };
 /* Only of a recording whose header, as it was read, has no end. */
 enum process_life process_life(const struct reader *reader);
 
+/* Whether the header's process is there under its pid, here and now: no other process that got the
+ * pid, and none that has ended. */
+bool process_is_here(const struct cuf_header *header);
+
 /* Whether the recording is of this machine since it was last started. */
 bool is_this_boot(const struct cuf_header *header);
 

@@ -152,7 +152,7 @@ def documents(root, share='share'):
             if folder.startswith('man'):
                 data, name = gzip.compress(data, 9, mtime=0), name + '.gz'
             write(f'{root}/{share}/{folder}/{name}', data)
-    write(f'{root}/{share}/bash-completion/completions/cuflight', read('analysis/cmd/cuflight.bash'))
+    write(f'{root}/{share}/bash-completion/completions/cuflight', read('analysis/cmd/man/cuflight.bash'))
     for path in ['interpose/cuflight.h'] + sorted(glob.glob('scripts/ci/*.h')):
         write(f'{root}/include/{os.path.basename(path)}', read(path))
 

@@ -154,7 +154,7 @@ static void fill_process(struct build *build, uint32_t index)
 		.hook_names = from->meta.hook_names,
 		.hook_name_count = from->meta.hook_name_count,
 	};
-	if (end_may_run(end->end)) {
+	if (end_may_run(end->end) && !end->is_copied) {
 		struct timespec now;
 		clock_gettime(CLOCK_REALTIME, &now);
 		process->end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

@@ -9,6 +9,23 @@
 #include "analysis/device/uuid.h"
 #include "analysis/view/clean.h"
 
+bool metric_label_next(const char **at, struct metric_label *label)
+{
+	label->name = *at;
+	label->bytes = strcspn(*at, "=,");
+	label->words = *at + label->bytes;
+	label->words += *label->words == '=';
+	label->word_bytes = strcspn(label->words, ",");
+	*at = label->words + label->word_bytes;
+	*at += **at == ',';
+	return label->bytes;
+}
+
+bool metric_label_is(const struct metric_label *label, const char *name)
+{
+	return strlen(name) == label->bytes && !memcmp(label->name, name, label->bytes);
+}
+
 void exposition_begin(struct exposition *out, const struct exposed *metric)
 {
 	out->metric = metric;
@@ -83,32 +100,41 @@ static void put_folders(struct exposition *out)
 	}
 }
 
-static bool is_name(const char *name, size_t bytes, const char *text)
-{
-	return strlen(text) == bytes && !memcmp(name, text, bytes);
-}
-
 static void put_labels(struct exposition *out, va_list values)
 {
-	const char *name = out->metric->labels, *value;
+	const char *at = out->metric->labels, *value;
+	struct metric_label label;
 	bool has_folders = false;
 	char between = '{';
 
-	while (*name) {
-		size_t bytes = strcspn(name, ",");
-
+	while (metric_label_next(&at, &label)) {
 		value = va_arg(values, const char *);
 		if (value)
-			between = put_label(out, between, name, bytes, value, SIZE_MAX);
-		if (value && !has_folders &&
-		    (is_name(name, bytes, "process") || is_name(name, bytes, "recording"))) {
+			between = put_label(out, between, label.name, label.bytes, value,
+					    SIZE_MAX);
+		if (value && !has_folders && (metric_label_is(&label, "process") ||
+					      metric_label_is(&label, "recording"))) {
 			put_folders(out);
 			has_folders = true;
 		}
-		name += bytes + (name[bytes] == ',');
 	}
 	if (between == ',')
 		fputc('}', out->out);
+}
+
+/* False: it is to be written. */
+static bool take(struct exposition *out, double value, va_list values)
+{
+	const char *of[METRIC_LABELS], *at = out->metric->labels;
+	struct metric_label label;
+	size_t count = 0;
+
+	if (!out->take)
+		return false;
+	while (count < METRIC_LABELS && metric_label_next(&at, &label))
+		of[count++] = va_arg(values, const char *);
+	out->take(out->state, of, value);
+	return true;
 }
 
 static void put_name(struct exposition *out, va_list values)
@@ -126,9 +152,19 @@ void put_bytes(struct exposition *out, uint64_t value, ...)
 	if (value == CUF_UNKNOWN)
 		return;
 	va_start(values, value);
-	put_name(out, values);
+	if (!take(out, (double)value, values)) {
+		put_name(out, values);
+		fprintf(out->out, " %" PRIu64 "\n", value);
+	}
 	va_end(values);
-	fprintf(out->out, " %" PRIu64 "\n", value);
+}
+
+static void write_number(FILE *out, double value)
+{
+	if (isinf(value))
+		fputs(value > 0 ? " +Inf\n" : " -Inf\n", out);
+	else
+		fprintf(out, " %.15g\n", value);
 }
 
 void put_number(struct exposition *out, double value, ...)
@@ -138,12 +174,11 @@ void put_number(struct exposition *out, double value, ...)
 	if (isnan(value))
 		return;
 	va_start(values, value);
-	put_name(out, values);
+	if (!take(out, value, values)) {
+		put_name(out, values);
+		write_number(out->out, value);
+	}
 	va_end(values);
-	if (isinf(value))
-		fputs(value > 0 ? " +Inf\n" : " -Inf\n", out->out);
-	else
-		fprintf(out->out, " %.15g\n", value);
 }
 
 const struct watch_process *next_process(struct exposition *out, size_t *at)

@@ -16,6 +16,8 @@ struct exposition {
 	const struct exposed *metric;
 	bool is_openmetrics, is_begun;
 	const char *path; /* of the recording that the next samples are of, borrowed */
+	metric_take *take;         /* NULL: samples are written to out */
+	void *state;
 	struct watch_device devices[WATCH_DEVICES];
 	size_t device_count;
 };

@@ -15,14 +15,14 @@ const struct exposed *const metric_table[] = {
 
 static bool is_taken(const char *name, size_t bytes)
 {
-	for (const struct exposed *const *metric = metric_table; *metric; metric++)
-		for (const char *label = (*metric)->labels; *label; ) {
-			size_t length = strcspn(label, ",");
+	for (const struct exposed *const *metric = metric_table; *metric; metric++) {
+		const char *at = (*metric)->labels;
+		struct metric_label label;
 
-			if (length == bytes && !memcmp(label, name, bytes))
+		while (metric_label_next(&at, &label))
+			if (label.bytes == bytes && !memcmp(label.name, name, bytes))
 				return true;
-			label += length + (label[length] == ',');
-		}
+	}
 	return false;
 }
 
@@ -79,4 +79,16 @@ void metrics_write(FILE *out, const struct watch *watch, const struct metrics_op
 	}
 	if (is_openmetrics)
 		fputs("# EOF\n", out);
+}
+
+void metric_read(const struct exposed *metric, const struct watch *watch, metric_take *take,
+		 void *state)
+{
+	static const struct metrics_options all;
+	struct exposition exposition = { .watch = watch, .options = &all, .take = take,
+					 .state = state };
+
+	exposition.device_count = watch_devices(watch, exposition.devices);
+	exposition_begin(&exposition, metric);
+	metric->put(&exposition);
 }

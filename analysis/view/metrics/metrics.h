@@ -21,11 +21,17 @@ struct exposition;
 struct exposed {
 	const char *name;
 	enum metric_type type;
-	const char *labels; /* comma-separated, in the order of the values */
+	const char *labels; /* in the order of the values: struct metric_label */
 	const char *help;   /* a sentence */
 	const char *source; /* a few words: scrape, pass, ... */
 	void (*put)(struct exposition *out);
 };
+
+/* A label of a list, which is "process,resource=gpu|host": its values where they are words. */
+struct metric_label { const char *name, *words; size_t bytes, word_bytes; };
+/* The one at *at, which moves on. False: no more. */
+bool metric_label_next(const char **at, struct metric_label *label);
+bool metric_label_is(const struct metric_label *label, const char *name);
 
 /* All metrics in order, NULL at the end. */
 extern const struct exposed *const metric_table[];
@@ -44,5 +50,12 @@ bool metrics_name_folders(struct metrics_options *options, const char *names);
 
 void metrics_write(FILE *out, const struct watch *watch, const struct metrics_options *options,
 		   bool is_openmetrics);
+
+/* The samples of one metric as numbers. values: of its labels in order, METRIC_LABELS at most;
+ * NULL: this sample has no such label. */
+enum { METRIC_LABELS = 12 };
+typedef void metric_take(void *state, const char *const *values, double value);
+void metric_read(const struct exposed *metric, const struct watch *watch, metric_take *take,
+		 void *state);
 
 #endif

@@ -114,7 +114,9 @@ static void put_owners(struct exposition *out)
 	}
 }
 const struct exposed metric_gpu_memory = {
-	"cuflight_gpu_memory_bytes", METRIC_GAUGE, GPU ",owner",
+	"cuflight_gpu_memory_bytes", METRIC_GAUGE, GPU ",owner="
+	"weights|kv|compute|output|library|communication|graph|other|page_rounding|"
+	"pool_slack|framework_slack|context|other_processes|unexplained|free",
 	"Who holds the memory of the GPU; the series of one UUID sum to its total. What no "
 	"recorded process holds (free, other_processes, unexplained) has no process.", "last pass",
 	put_owners,
@@ -136,7 +138,7 @@ static void put_largest(struct exposition *out, const struct watch_process *proc
 }
 static void put_largests(struct exposition *out) { put_devices(out, put_largest, false); }
 const struct exposed metric_gpu_largest_free = {
-	"cuflight_gpu_largest_free_bytes", METRIC_GAUGE, GPU ",layer",
+	"cuflight_gpu_largest_free_bytes", METRIC_GAUGE, GPU ",layer=device|page|pool|vmm|segment",
 	"Largest free block at that layer; no sample: the layer is absent.", "last pass",
 	put_largests,
 };
@@ -228,7 +230,8 @@ static void put_failures(struct exposition *out)
 	}
 }
 const struct exposed metric_failures = {
-	"cuflight_allocation_failures_total", METRIC_COUNTER, GPU ",outcome",
+	"cuflight_allocation_failures_total", METRIC_COUNTER,
+	GPU ",outcome=fatal|recovered|handled",
 	"Requests that failed, with their retries counted once, when it is known how each ended: a "
 	"retry served it, the program went on, or it ended. Without gpu: host memory.",
 	"last pass", put_failures,

@@ -65,7 +65,8 @@ static void put_growth(struct exposition *out, const char *process,
 }
 static void put_growths(struct exposition *out) { put_resources(out, put_growth); }
 const struct exposed metric_growth = {
-	"cuflight_growth_bytes_per_second", METRIC_GAUGE, "process,resource,gpu,UUID,bound",
+	"cuflight_growth_bytes_per_second", METRIC_GAUGE,
+	"process,resource=gpu|cgroup|host,gpu,UUID,bound=expected|low|high",
 	"Growth of the call sites that are proven to grow; 0: none is. No sample: too early to "
 	"tell.", "last pass", put_growths,
 };
@@ -83,7 +84,8 @@ static void put_oom(struct exposition *out, const char *process,
 }
 static void put_ooms(struct exposition *out) { put_resources(out, put_oom); }
 const struct exposed metric_oom = {
-	"cuflight_time_to_oom_seconds", METRIC_GAUGE, "process,resource,gpu,UUID,bound",
+	"cuflight_time_to_oom_seconds", METRIC_GAUGE,
+	"process,resource=gpu|cgroup|host,gpu,UUID,bound=expected|soonest|latest",
 	"Headroom over proven growth, with a 95 % interval; +Inf: nothing is proven to grow. No "
 	"sample: too early to tell.", "last pass", put_ooms,
 };
@@ -103,12 +105,12 @@ static void put_extremes(struct exposition *out, const struct watch_process *pro
 }
 static void put_peaks(struct exposition *out) { put_passes(out, put_extremes, false); }
 const struct exposed metric_interval_peak = {
-	"cuflight_gpu_memory_interval_peak_bytes", METRIC_GAUGE, "process,gpu,UUID,window",
+	"cuflight_gpu_memory_interval_peak_bytes", METRIC_GAUGE, "process,gpu,UUID,window=1m|1h",
 	"Most that the process held within the last minute or hour, however short that was.",
 	"last pass", put_peaks,
 };
 static void put_lows(struct exposition *out) { put_passes(out, put_extremes, true); }
 const struct exposed metric_interval_free = {
-	"cuflight_gpu_memory_interval_free_bytes", METRIC_GAUGE, "process,gpu,UUID,window",
+	"cuflight_gpu_memory_interval_free_bytes", METRIC_GAUGE, "process,gpu,UUID,window=1m|1h",
 	"Least that was free within the last minute or hour.", "last pass", put_lows,
 };

@@ -91,7 +91,7 @@ static void put_pressure(struct exposition *out)
 	}
 }
 const struct exposed metric_cgroup_pressure = {
-	"cuflight_cgroup_pressure_seconds_total", METRIC_COUNTER, "process,kind",
+	"cuflight_cgroup_pressure_seconds_total", METRIC_COUNTER, "process,kind=some|full",
 	"Time that some or all tasks of the control group waited for memory.", "scrape",
 	put_pressure,
 };

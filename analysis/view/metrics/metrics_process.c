@@ -146,7 +146,8 @@ static void put_overwritten(struct exposition *out)
 	}
 }
 const struct exposed metric_overwritten_events = {
-	"cuflight_recorder_overwritten_events_total", METRIC_COUNTER, "process,ring",
+	"cuflight_recorder_overwritten_events_total", METRIC_COUNTER,
+	"process,ring=device|host|framework",
 	"Events that were counted and then overwritten by newer ones.", "scrape", put_overwritten,
 };
 

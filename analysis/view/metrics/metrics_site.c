@@ -42,14 +42,16 @@ static void put_sites(struct exposition *out, bool leaks)
 
 static void put_bytes_of_sites(struct exposition *out) { put_sites(out, false); }
 const struct exposed metric_site = {
-	"cuflight_site_bytes", METRIC_GAUGE, "process,gpu,UUID,site,memory",
+	"cuflight_site_bytes", METRIC_GAUGE,
+	"process,gpu,UUID,site,memory=device|framework|host|pinned",
 	"Live bytes of a call site: the largest, and those that leak; at most 8 a process.",
 	"last pass", put_bytes_of_sites,
 };
 
 static void put_leaks(struct exposition *out) { put_sites(out, true); }
 const struct exposed metric_leak = {
-	"cuflight_leak_bytes", METRIC_GAUGE, "process,gpu,UUID,site,memory",
+	"cuflight_leak_bytes", METRIC_GAUGE,
+	"process,gpu,UUID,site,memory=device|framework|host|pinned",
 	"The same, as far as the site is proven to leak.", "last pass", put_leaks,
 };
 

@@ -64,7 +64,7 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 	}
 	compopt() { :; } # only inside a completion
 	# shellcheck source=/dev/null
-	. "$root/analysis/cmd/cuflight.bash"
+	. "$root/analysis/cmd/man/cuflight.bash"
 	[ "$(complete_words cuflight re)" = report ]
 	[ "$(complete_words cuflight report --js)" = --json ]
 	[ "$(complete_words cuflight report --for)" = '--format= --force' ]

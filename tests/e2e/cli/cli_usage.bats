@@ -4,7 +4,7 @@
 load ../cli.bash
 
 # as the completion has them, which is made from the tables of the command
-commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/cuflight.bash" | tr ' ' '\n'; }
+commands() { sed -n "s/^\tcommands='\(.*\)'$/\1/p" "$root/analysis/cmd/man/cuflight.bash" | tr ' ' '\n'; }
 
 @test "alone it prints 10 lines of help and one for each command, with an example, and fails" {
 	expect 2

@@ -3,7 +3,7 @@
 _cuflight() {
 	local commands causes options choices=''
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-	commands='run report what-if top serve rules list pack clean check baseline diff phases export doctor env install help'
+	commands='run report what-if top serve watch rules list pack clean check baseline diff phases export doctor env install help'
 	causes='recovered memory-cap other-tenant model-too-large activations-too-large
 		kv-cache-too-large kv-cache-leaves-no-room kv-cache-grew too-many-requests
 		fragmentation-pinned fragmentation-growing-sizes stranded-pool other-allocator
@@ -31,9 +31,12 @@ _cuflight() {
 		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every=
 			--labels-from-path= --no-sites --report-ended --termination-log= --memory=
 			--warm-up= --processor= --help --version --quiet --verbose --color=' ;;
+		watch) options='--rule= --rules= --dry-run --interval= --keep= --snapshots= --snapshot-bytes=
+			--memory= --warm-up= --processor= --help --version --quiet --verbose --color=' ;;
 		rules) options='--to= --output= --force --help --version --quiet --verbose --color=' ;;
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
-		pack) options='--output= --force --run= --sysroot= --help --version --quiet --verbose --color=' ;;
+		pack) options='--output= --force --run= --sysroot= --warm-up= --help --version --quiet
+			--verbose --color=' ;;
 		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet
 			--verbose --color=' ;;
 		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot= --write=

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `cuflight watch`: rules over what runs, and what is done when one holds. */
+#include "analysis/cmd/cmd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/top/subject.h"
+#include "analysis/cmd/watch/actions.h"
+#include "analysis/cmd/watch/firing.h"
+#include "analysis/cmd/watch/keep.h"
+#include "analysis/cmd/watch/rules_read.h"
+
+struct watching {
+	struct watch watch;
+	struct rules rules;
+	struct firings firings;
+	struct actions actions;
+	struct keep keep;
+	int signals;
+	uint64_t looked_ns;
+	bool has_failed;    /* the state could not be written: stated once */
+	char target[PATH_MAX];    /* a directory or a recording */
+	char directory[PATH_MAX]; /* of state and snapshots */
+};
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* ---- a rule fires ---- */
+
+static const struct watch_process *process_of(const struct watch *watch, const char *name)
+{
+	for (size_t i = 0; *name && i < watch->count; i++)
+		if (!watch->processes[i]->is_succeeded && !strcmp(watch->processes[i]->name, name))
+			return watch->processes[i];
+	return NULL;
+}
+
+static void fill_event(struct event *event, const struct watching *watching,
+		       const struct rule *rule, const struct rule_sample *sample)
+{
+	const struct watch_process *process = process_of(&watching->watch, sample->process);
+
+	*event = (struct event){ .rule = rule, .sample = *sample, .time_ns = realtime_ns() };
+	snprintf(event->process, sizeof event->process, "%s", sample->process);
+	snprintf(event->gpu, sizeof event->gpu, "%s", sample->gpu);
+	event->sample.process = event->sample.gpu = NULL; /* of the watch, which goes on */
+	if (!process)
+		return;
+	event->has_process = true;
+	event->header = process->levels.header;
+	snprintf(event->recording, sizeof event->recording, "%s", process->path);
+	if (process->pass && *process->pass->cause)
+		snprintf(event->cause, sizeof event->cause, "%s%s%s", process->pass->cause,
+			 *process->pass->cause_site ? " at " : "", process->pass->cause_site);
+}
+
+/* The limit is noted before anything is done: a watcher that is killed in between has fired. */
+static bool fire(void *state, const struct rule *rule, const struct rule_sample *sample)
+{
+	struct watching *watching = state;
+	uint64_t now_s = realtime_ns() / 1000000000;
+	static struct event event;
+
+	if (!keep_may(&watching->keep, rule->text, sample->process, now_s))
+		return false;
+	if (keep_note(&watching->keep, rule->text, sample->process, now_s)) {
+		if (!watching->has_failed)
+			say_error("cannot note in '%s/state' that a rule fired, so none does: %s",
+				  watching->directory, strerror(errno));
+		watching->has_failed = true;
+		return false;
+	}
+	watching->has_failed = false;
+	fill_event(&event, watching, rule, sample);
+	if (!actions_add(&watching->actions, &event))
+		say_error("%s: %s: left out, since %d others wait", rule->condition,
+			  sample->series, ACTIONS_WAITING);
+	return true;
+}
+
+static void look(struct watching *watching)
+{
+	uint64_t now_ns = watch_now_ns();
+
+	watching->looked_ns = now_ns;
+	watch_refresh(&watching->watch);
+	for (size_t i = 0; i < watching->rules.count; i++)
+		firing_look(&watching->firings, watching->rules.rules[i], &watching->watch, now_ns,
+			    fire, watching);
+}
+
+/* ---- the loop ---- */
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* Until SIGTERM or SIGINT. A look each second. */
+static void work(struct watching *watching)
+{
+	struct pollfd fds[3];
+
+	for (;;) {
+		int wait_ms = least(watch_work(&watching->watch), 1000);
+
+		if (watch_now_ns() - watching->looked_ns >= 1000000000)
+			look(watching);
+		wait_ms = least(wait_ms, actions_work(&watching->actions));
+		fds[0] = (struct pollfd){ watching->signals, POLLIN, 0 };
+		fds[1] = (struct pollfd){ watching->watch.worker.socket, POLLIN, 0 };
+		fds[2] = (struct pollfd){ watching->actions.fd, POLLIN, 0 };
+		poll(fds, 3, wait_ms);
+		if (fds[0].revents)
+			return;
+	}
+}
+
+/* ---- --dry-run ---- */
+
+/* Every process that is shown has been analysed, or cannot be. */
+static bool is_complete(const struct watch *watch)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		if (!watch->processes[i]->pass && !*watch->processes[i]->pass_error)
+			return false;
+	return true;
+}
+
+struct printed { const struct rule *rule; size_t count; };
+
+static void print_sample(void *state, const struct rule_sample *sample)
+{
+	struct printed *printed = state;
+	char text[64];
+
+	rule_value_text(printed->rule, sample->value, sample->share, text, sizeof text);
+	printf("  %-8s %s: %s\n",
+	       rule_holds(printed->rule, sample->value, sample->share) ? "holds" : "",
+	       sample->series, text);
+	printed->count++;
+}
+
+static void print_rules(struct watching *watching)
+{
+	while (!is_complete(&watching->watch)) {
+		int wait_ms = watch_work(&watching->watch);
+		struct pollfd worker = { watching->watch.worker.socket, POLLIN, 0 };
+
+		if (!is_complete(&watching->watch))
+			poll(&worker, 1, wait_ms);
+	}
+	watch_refresh(&watching->watch);
+	for (size_t i = 0; i < watching->rules.count; i++) {
+		struct printed printed = { watching->rules.rules[i], 0 };
+
+		printf("%s\n", printed.rule->text);
+		rule_read(printed.rule, &watching->watch, print_sample, &printed);
+		if (!printed.count)
+			printf("  nothing to look at now\n");
+	}
+}
+
+/* ---- options ---- */
+
+static int take_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int open_watch(struct watching *watching, const struct opts *opts)
+{
+	struct watch_options options = {
+		.share = opts_has(opts, "dry-run") ? 1 :
+			 (double)opts_number(opts, "processor", 1) / 100,
+		.memory_bytes = opts_number(opts, "memory", (uint64_t)512 << 20),
+		.warm_up_s = (double)opts_number(opts, "warm-up", 0),
+	};
+
+	if (subject_find(opts->operand_count ? opts->operands[0] : NULL, watching->target))
+		return -1;
+	if (!watch_open(&watching->watch, watching->target, &options))
+		return 0;
+	say_error("cannot read '%s': %s", watching->target, strerror(errno));
+	return -1;
+}
+
+/* Below the directory that is watched, or next to the recording. */
+static void choose_directory(struct watching *watching, const struct opts *opts)
+{
+	const char *typed = opts_text(opts, "keep"), *slash = strrchr(watching->target, '/');
+	int bytes = (int)strlen(watching->target);
+	struct stat file;
+
+	if (!stat(watching->target, &file) && !S_ISDIR(file.st_mode))
+		bytes = slash ? (int)(slash - watching->target) : 0;
+	if (typed)
+		snprintf(watching->directory, sizeof watching->directory, "%s", typed);
+	else
+		snprintf(watching->directory, sizeof watching->directory, "%.*s%swatch", bytes,
+			 watching->target, bytes ? "/" : "");
+}
+
+static int open_keep(struct watching *watching, const struct opts *opts)
+{
+	pid_t other;
+
+	if (!keep_open(&watching->keep, watching->directory, opts_number(opts, "interval", 600),
+		       &other))
+		return 0;
+	if (errno == EWOULDBLOCK)
+		say_error("'%s' is watched already, by process %d; --keep=DIR is for another "
+			  "watcher with other rules", watching->target, (int)other);
+	else
+		say_error("cannot keep its state in '%s': %s; --keep=DIR names another place",
+			  watching->directory, strerror(errno));
+	return -1;
+}
+
+static int watch_until_told(struct watching *watching, const struct opts *opts)
+{
+	choose_directory(watching, opts);
+	if (open_keep(watching, opts))
+		return CMD_USAGE;
+	actions_init(&watching->actions);
+	watching->actions.warm_up = opts_text(opts, "warm-up");
+	watching->actions.snapshots = (struct snapshots){
+		.directory = watching->directory,
+		.most = opts_number(opts, "snapshots", 20),
+		.most_bytes = opts_number(opts, "snapshot-bytes", (uint64_t)1 << 30),
+	};
+	watching->signals = take_signals();
+	say_info("watching '%s' with %zu rule%s; state and snapshots are in '%s'",
+		 watching->target, watching->rules.count, watching->rules.count == 1 ? "" : "s",
+		 watching->directory);
+	watching->firings.begun_ns = realtime_ns();
+	work(watching);
+	actions_end(&watching->actions);
+	firing_fini(&watching->firings);
+	keep_close(&watching->keep);
+	close(watching->signals);
+	return CMD_FINE;
+}
+
+static int run_watch(const struct opts *opts, const struct cmd *const *commands)
+{
+	static struct watching watching;
+	int status = CMD_FINE;
+
+	(void)commands;
+	if (opts->operand_count > 1) {
+		say_error("too many arguments: '%s'; watch reads one directory, recording or "
+			  "process", opts->operands[1]);
+		return CMD_USAGE;
+	}
+	if (rules_of_options(&watching.rules, opts))
+		return CMD_USAGE;
+	if (open_watch(&watching, opts))
+		status = CMD_USAGE;
+	else if (opts_has(opts, "dry-run"))
+		print_rules(&watching);
+	else
+		status = watch_until_told(&watching, opts);
+	watch_close(&watching.watch);
+	rules_fini(&watching.rules);
+	return status;
+}
+
+static const struct opt options[] = {
+	{ "rule", 0, OPT_LIST, "RULE", 0, 0, NULL,
+	  "NAME[(WORD)] < or > VALUE [for DURATION] -> ACTION, ...; any number of times" },
+	{ "rules", 0, OPT_TEXT, "FILE", 0, 0, NULL,
+	  "read rules from FILE, one a line; # begins a comment" },
+	{ "dry-run", 'n', OPT_FLAG, NULL, 0, 0, NULL,
+	  "check the rules, print what each of them sees now, and end; nothing is done" },
+	{ "interval", 0, OPT_COUNT, "SECONDS", 1, 31536000, "600",
+	  "a rule fires for one process once in this time, however often the watcher starts anew" },
+	{ "keep", 0, OPT_TEXT, "DIR", 0, 0, NULL,
+	  "where state and snapshots are; without it, watch/ in the directory that is watched" },
+	{ "snapshots", 0, OPT_COUNT, "N", 1, 1000000, "20",
+	  "how many are kept; the second oldest is dropped, since the first shows what grew" },
+	{ "snapshot-bytes", 0, OPT_BYTES, "BYTES", 1 << 10, (uint64_t)1 << 50, "1073741824",
+	  "how much they take together" },
+	{ "memory", 0, OPT_BYTES, "BYTES", 32 << 20, (uint64_t)1 << 40, "536870912",
+	  "what the process that analyses may use; a recording that needs more has levels only" },
+	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
+	  "before that nothing is called growth; what else takes time is in proportion to it" },
+	{ "processor", 0, OPT_COUNT, "PERCENT", 1, 100, "1",
+	  "share of one processor that analysing may use" },
+};
+static const struct opt_group option_group = {
+	"Options", options, sizeof options / sizeof *options, { NULL },
+};
+
+const struct cmd cmd_watch = {
+	.name = "watch",
+	.summary = "take a snapshot, run a command or tell somebody before memory is full",
+	.usage = "[OPTIONS] --rule RULE [DIRECTORY|RECORDING|PID]",
+	.manual = "cuflight-watch",
+	.about = "Watches a directory of recordings, as serve does, and acts when a rule holds. A "
+		 "rule compares a metric of serve, without cuflight_ and its unit, or one of "
+		 "time_to_oom(gpu|cgroup|machine), headroom, free, used(gpu|cgroup), leak, growth "
+		 "and failures. Actions: snapshot packs the recording as it is, with its report; "
+		 "log prints a line; exec COMMAND starts a program, without a shell; webhook URL "
+		 "posts JSON with curl; signal NAME is for the process. A rule fires once, and "
+		 "again after it has been false. Ends with SIGTERM or SIGINT.",
+	.examples = "cuflight watch --rule '" RULE_EXAMPLE "' rec/\ta snapshot before the crash\n"
+		    "cuflight watch --rule 'headroom < 0 for 1m -> exec ./drain.sh' rec/\t"
+		    "the next burst would fail: drain the server\n"
+		    "cuflight watch -n --rule 'used(gpu) > 90% -> log' rec/\twhat it would see\n",
+	.groups = { &option_group, &opts_common },
+	.usage_exit = CMD_USAGE,
+	.run = run_watch,
+};
