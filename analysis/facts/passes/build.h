@@ -13,6 +13,7 @@
 
 #include "analysis/facts/passes/device_groups.h"
 #include "analysis/facts/facts.h"
+#include "analysis/host/pins.h"
 #include "analysis/phases/phases.h"
 #include "analysis/replay/run.h"
 #include "analysis/replay/sweep.h"
@@ -32,6 +33,14 @@ struct moment {
 	uint64_t incident_id;
 };
 
+/* Sums of the program's maps. */
+struct map_sums {
+	struct host_maps maps;
+	struct build *build;
+	uint32_t process;
+	struct fact_maps found;
+};
+
 struct build {
 	struct run *run;
 	struct facts *facts;
@@ -43,6 +52,7 @@ struct build {
 	size_t group_count;
 	struct moment moment; /* of the run; build_moment */
 	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
+	struct map_sums *maps; /* by process; build_sites, for build_host */
 	/* by process; build_moment, where --at=peak is asked for, else NULL */
 	struct heap_moment *host_peaks;
 	/* by process; build_phases */
@@ -95,6 +105,9 @@ struct hooks_used { bool numbers[UINT16_MAX + 1]; };
 struct sweep_consumer hooks_used_consumer(struct hooks_used *used);
 
 /* ---- the host (host_facts.c) ---- */
+
+/* Fills build->maps of a process, by a sweep over the host events. */
+struct host_consumer maps_begin(struct build *build, uint32_t process);
 
 /* host_time_of in CLOCK_REALTIME: which statistics of the allocators count. */
 uint64_t host_report_time(const struct build *build, uint32_t process);
