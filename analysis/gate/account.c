@@ -79,16 +79,6 @@ struct walk {
 	uint64_t highest_seq[GROUP_HOST];
 };
 
-/* Before exit handlers, and before an interpreter that shut down freed everything. */
-static uint64_t end_seq_of(const struct cuf_header *header)
-{
-	if (!header->end_kind || !header->end_seq)
-		return CUF_UNKNOWN;
-	if (!header->work_end_ns)
-		return header->end_seq;
-	return least_of(header->work_end_seq, header->end_seq);
-}
-
 static int64_t delta_of(const struct cuf_event *event)
 {
 	if (event->bytes > BYTES_SANE)
@@ -191,7 +181,7 @@ static void take_peaks(struct walk *walk)
 static void account_device(const struct account_process *from)
 {
 	struct walk walk = { .from = from,
-			     .end_seq = end_seq_of(&from->recorded->reader->header) };
+			     .end_seq = reader_end_seq(from->recorded->reader) };
 	uint64_t sums[GROUP_HOST] = { 0 };
 	bool exact = take_sites(&walk, walk.end_seq, GROUP_MAX, sums);
 
