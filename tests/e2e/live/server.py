@@ -4,8 +4,9 @@
 done, the file truth.PID has what the server holds. Orders: NAME MIB (weights, kv, keep: allocates
 there), drop MIB (frees a block of keep), fail (a request that cannot fit, which it handles), name
 TEXT (of the main thread, as JSON), churn N (allocates and frees), serve KIND (requests without end,
-which keep something for each request, as a leak or as keys and values, or nothing, on device N of
-the argument)."""
+which keep something for each request, as a leak or as keys and values, or nothing; fragmented: a
+cache of PyTorch's allocator in which a few tensors pin every segment, so that large requests fail,
+which it handles). Its device is that of the argument."""
 import ctypes
 import json
 import os
@@ -79,6 +80,45 @@ def serve(kind):
 			append_kv_cache(2)
 
 
+class TorchSettings(ctypes.Structure):  # tests/victims/torch/c10_cuda.h
+	names = ('Alloc', 'Free', 'GetInfo')
+	_fields_ = [(name, ctypes.c_void_p) for name in names] + [('vmm', ctypes.c_void_p * 6), ('era', ctypes.c_int),
+		('expandable', ctypes.c_bool), ('silent', ctypes.c_bool), ('reserved_max', ctypes.c_size_t)]
+
+
+def open_torch():
+	library = ctypes.CDLL(os.environ['TORCH_ALLOCATOR'])
+	library.torch_malloc.restype = ctypes.c_void_p
+	library.torch_malloc.argtypes = [ctypes.c_size_t]
+	library.torch_free.argtypes = [ctypes.c_void_p]
+	settings = TorchSettings(*(ctypes.cast(getattr(cu, f'cuMem{name}_v2'), ctypes.c_void_p) for name in TorchSettings.names), era=2)
+	library.torch_open(ctypes.byref(settings))
+	return library
+
+
+def cache_prefix(torch, mib):
+	return torch.torch_malloc(mib << 20)
+
+
+def run_attention(torch, mib):
+	return torch.torch_malloc(mib << 20)
+
+
+def serve_fragmented():
+	torch = open_torch()
+	prefixes = []
+	while not prefixes or prefixes[-1]:  # a burst takes all there is
+		prefixes.append(cache_prefix(torch, 5))
+	for index, prefix in enumerate(prefixes[:-1]):
+		if index % 4:
+			torch.torch_free(prefix)
+	while True:
+		assert not run_attention(torch, 300)
+		for _ in range(64):  # it goes on with small ones
+			torch.torch_free(run_attention(torch, 4))
+		time.sleep(0.1)
+
+
 def obey(order, argument):
 	orders = {'weights': load_weights, 'kv': append_kv_cache, 'keep': keep, 'drop': drop,
 		  'churn': churn}
@@ -86,6 +126,8 @@ def obey(order, argument):
 		orders[order](int(argument))
 	elif order == 'fail':
 		fail()
+	elif order == 'serve' and argument == 'fragmented':
+		serve_fragmented()
 	elif order == 'serve':
 		serve(argument)
 	elif order == 'name':
