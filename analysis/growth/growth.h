@@ -79,6 +79,7 @@ struct fact_site {
 	 * requests are not marked */
 	uint64_t per_request_bytes;
 	uint64_t cycles;              /* of the program's work that were seen; 0 none */
+	uint64_t own_cycles;          /* of these, since its oldest live block was made */
 	enum fact_basis cycles_basis; /* observed: marked requests; inferred: rises and falls */
 	uint64_t peak_bytes;
 	uint64_t alloc_count, alloc_bytes, free_count; /* over the events that were kept */

@@ -228,6 +228,25 @@ static double pace_of(const struct series *series)
 	return end / middle * (double)(last - 2 * third) / (double)third;
 }
 
+/* Of the cycles, those since a moment. The marks are in the order of their times. */
+static uint64_t cycles_since(const struct growth *growth, uint64_t ns)
+{
+	size_t first = 0, end = growth->mark_count;
+
+	if (!growth->work_cycles || !is_known(ns))
+		return growth->work_cycles;
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (growth->marks[middle].time_ns < ns)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return least_of((uint64_t)llround((double)(growth->mark_count - first) *
+					   growth->cycles_per_mark), growth->work_cycles);
+}
+
 /* The class of a site that has floors, its shape and its rates. */
 static void judge_series(const struct growth *growth, const struct site *site,
 			 struct fact_site *out)
@@ -289,6 +308,7 @@ void growth_judge(const struct growth *growth, const struct site *site, struct f
 		.pace = NAN,
 		.per_request_bytes = CUF_UNKNOWN,
 		.cycles = growth->work_cycles,
+		.own_cycles = cycles_since(growth, site->first_ns),
 		.peak_bytes = (uint64_t)before + (uint64_t)site->highest_bytes,
 		.alloc_count = site->alloc_count,
 		.alloc_bytes = site->alloc_bytes,

@@ -10,7 +10,8 @@
 
 enum {
 	SITE_LEAST_BYTES = 1 << 20,
-	PASSES_A_WARM_UP = 10 /* passes that are closer together count as one */
+	PASSES_A_WARM_UP = 10, /* passes that are closer together count as one */
+	HOLDS_A_WARM_UP = 5    /* so long a state is seen before it is believed */
 };
 
 /* A call site of a process, through all passes. */
@@ -23,6 +24,7 @@ struct kept_site {
 	struct site_name name;
 	enum live_state state;
 	unsigned held[LIVE_STATES]; /* passes in a row that reached the state */
+	uint64_t since_ns[LIVE_STATES]; /* the first of them */
 };
 
 struct live_judge {
@@ -95,16 +97,30 @@ static bool reaches(enum live_state seen, enum live_state state)
 	return seen == state || (seen == LIVE_LEAK && state == LIVE_GROWING);
 }
 
-/* The state changes when another one was reached in enough passes; of two, the graver one. */
+/* Two passes prove a leak, which has turns of the work, and three anything else. Whoever asks only
+ * once believes what it sees. */
+static bool is_held(const struct live_judge *judge, const struct kept_site *kept, unsigned state)
+{
+	uint64_t held_ns = subtract_to_zero(judge->judgement.time_ns, kept->since_ns[state]);
+	unsigned passes = judge->rules.passes;
+
+	if (passes > 1 && state == LIVE_LEAK)
+		passes--;
+	return kept->held[state] >= passes &&
+	       (passes == 1 ||
+		(double)held_ns / 1e9 * HOLDS_A_WARM_UP >= judge->rules.warm_up_s);
+}
+
+/* The state changes when another one was reached for long enough; of two, the graver one. */
 static void take(const struct live_judge *judge, struct kept_site *kept, enum live_state seen,
 		 bool counts)
 {
 	for (unsigned state = 0; state < LIVE_STATES; state++) {
 		if (!reaches(seen, state))
 			kept->held[state] = 0;
-		else if (counts)
-			kept->held[state]++;
-		if (kept->held[state] >= judge->rules.passes)
+		else if (counts && !kept->held[state]++)
+			kept->since_ns[state] = judge->judgement.time_ns;
+		if (is_held(judge, kept, state))
 			kept->state = state;
 	}
 }

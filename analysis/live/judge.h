@@ -22,7 +22,9 @@
 
 struct judge_rules {
 	double warm_up_s; /* 0: JUDGE_WARM_UP_S. All other times are in proportion to it */
-	unsigned passes;  /* in a row that change a state; 1: whoever asks only once */
+	/* in a row that change a state, over a fifth of the warm-up; one less make a leak; 1:
+	 * whoever asks only once */
+	unsigned passes;
 };
 
 /* What is judged. Whatever is unknown is CUF_UNKNOWN. */

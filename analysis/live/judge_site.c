@@ -7,7 +7,8 @@
 #include "analysis/base/numbers.h"
 
 enum {
-	CYCLES_NEEDED = 24,
+	CYCLES_NEEDED = 40,   /* where nothing but turns of the work proves it */
+	CYCLES_OF_AGES = 24,
 	UPTIME_PART = 4,      /* it rises for this part of the time, */
 	UPTIME_WARM_UPS = 12, /* up to so many warm-ups: an hour */
 	TWICE = 2             /* as long, where a rise that ends is likely */
@@ -36,23 +37,13 @@ static bool rises(const struct fact_site *site)
 	       site->slope_bytes_per_s > 0 && site->interval[0] > 0;
 }
 
-/* Without turns of the work, or where chance may make them, only growth/ tells a rise that goes on
- * from one that ends. */
-static bool is_over_turns(const struct fact_site *site)
-{
-	return site->class <= CLASS_GROWING ||
-	       (site->kind != CUF_KIND_HOST && site->cycles >= CYCLES_NEEDED);
-}
-
 /* Not long enough, or not over enough turns of the work. */
-static bool is_young(const struct live_site *live, double uptime_s)
+static bool is_young(const struct live_site *live)
 {
-	double cycles = (double)live->site->cycles;
+	unsigned cycles = live->site->class == CLASS_GROWING ? CYCLES_OF_AGES : CYCLES_NEEDED;
 
-	if (live->rising_s < live->needed_s)
-		return true;
-	return live->site->cycles && uptime_s > 0 &&
-	       cycles * fmin(live->rising_s / uptime_s, 1) < CYCLES_NEEDED;
+	return live->rising_s < live->needed_s ||
+	       (live->site->cycles && live->site->own_cycles < cycles);
 }
 
 enum live_state judge_site(const struct judge_rules *rules, const struct fact_process *process,
@@ -71,9 +62,9 @@ enum live_state judge_site(const struct judge_rules *rules, const struct fact_pr
 	live->rising_s = uptime_s;
 	if (is_known(site->first_ns))
 		live->rising_s = fmin(uptime_s, seconds_between(site->first_ns, now_ns));
-	if (is_young(live, uptime_s))
+	if (is_young(live))
 		return LIVE_WARMING;
-	if (!(site->pace >= PACE_KEPT) || !is_over_turns(site))
+	if (!(site->pace >= PACE_KEPT) || site->class > CLASS_GROWING)
 		return LIVE_FILLING;
 	return site->class == CLASS_LEAK ? LIVE_LEAK : LIVE_GROWING;
 }

@@ -131,6 +131,29 @@ static void test_growth__a_leak_per_request_is_that_site_to_the_byte(void **stat
 }
 
 /* Several ups and downs a request are one request; the leak is still told by request. */
+/* The work went on for long before: those cycles are no evidence of it. */
+static void test_growth__a_leak_that_begins_late_has_cycles_of_its_own(void **state)
+{
+	enum { BEFORE = 60, WITH = 40 };
+	struct tracer t = tracer_new(false, 1000000);
+	struct facts *facts;
+	const struct fact_site *s;
+
+	(void)state;
+	for (unsigned i = 0; i < BEFORE + WITH; i++) {
+		uint64_t scratch = take(&t, 64 * MiB, SITE_SCRATCH);
+		if (i >= BEFORE)
+			take(&t, 2 * MiB, SITE_LEAK);
+		give(&t, scratch);
+	}
+	facts = judge(&t);
+	s = site_of(facts, SITE_LEAK);
+	assert_non_null(s);
+	assert_int_equal(s->cycles, BEFORE + WITH);
+	assert_in_range(s->own_cycles, WITH - 1, WITH + 1);
+	done(&t, facts);
+}
+
 static void test_growth__a_request_of_several_steps(void **state)
 {
 	struct tracer t = tracer_new(false, 1000000);
@@ -551,6 +574,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_growth__a_leak_per_request_is_that_site_to_the_byte),
+		cmocka_unit_test(test_growth__a_leak_that_begins_late_has_cycles_of_its_own),
 		cmocka_unit_test(test_growth__a_request_of_several_steps),
 		cmocka_unit_test(test_growth__one_block_in_ten_of_a_busy_site),
 		cmocka_unit_test(test_growth__healthy_churn_has_no_verdict),
