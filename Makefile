@@ -46,7 +46,10 @@ core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,in
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 # `cuflight serve` listens where libmicrohttpd is there.
 HTTP     ?= $(shell $(CC) -E -include microhttpd.h -x c /dev/null >/dev/null 2>&1 && echo daemon)
-cmd_src  := $(filter-out analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c, \
+# `cuflight top` has its screen where ncursesw is there.
+CURSES   ?= $(shell echo '\#include <ncursesw/curses.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes)
+cmd_src  := $(filter-out analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c \
+            analysis/cmd/top/$(if $(CURSES),screen_absent,curses_%).c, \
             $(wildcard analysis/*/*.c analysis/*/*/*.c)) \
             analysis/cmd/target/asker/nvml_reader.c
 both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides
@@ -64,7 +67,7 @@ HTML_CSS ?= $(html)/page.css
 page_src := $(wildcard $(foreach kind,js mjs css json,analysis/view/html/page/*.$(kind) \
             analysis/view/html/page/*/*.$(kind)))
 page_texts   := $(if $(page_modules),$(HTML_JS) $(HTML_CSS),$(wildcard $(HTML_JS) $(HTML_CSS)))
-CMD_LIBS := $(if $(HTTP),-lmicrohttpd) -ldw -lelf -ljson-c -lsqlite3 -lzstd -lz -liberty -lm
+CMD_LIBS := $(if $(HTTP),-lmicrohttpd) $(if $(CURSES),-lncursesw) -ldw -lelf -ljson-c -lsqlite3 -lzstd -lz -liberty -lm
 
 # A unit test is in the folder of the room that it tests. Its program has the same path below
 # $(B)/unit.

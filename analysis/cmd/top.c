@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/top/screen.h"
 #include "analysis/cmd/top/subject.h"
 #include "analysis/view/top/frame.h"
 
@@ -48,23 +49,42 @@ static void print_frame(const struct watch *watch, const struct opts *opts)
 	top_fini(&frame);
 }
 
-static void show_frames(struct watch *watch, const struct opts *opts)
+static void print_frames(struct watch *watch, const struct opts *opts, uint64_t count)
 {
-	static const char clear[] = "\033[H\033[J";
-	bool is_screen = !opts_has(opts, "json") && !opts_has(opts, "once") &&
-			 isatty(STDOUT_FILENO);
-	uint64_t count = opts_has(opts, "once") ? 1 : opts_number(opts, "count", 0);
 	uint64_t every_ns = opts_number(opts, "every", 2) * 1000000000, next_ns = watch_now_ns();
 
 	for (uint64_t frame = 0; !count || frame < count; frame++) {
 		wait_for_frame(watch, next_ns, !frame);
 		next_ns = watch_now_ns() + every_ns;
-		if (is_screen)
-			fputs(clear, stdout);
 		print_frame(watch, opts);
 		if (fflush(stdout) || ferror(stdout))
 			return;
 	}
+}
+
+static bool is_screen(const struct opts *opts)
+{
+	return !opts_has(opts, "once") && !opts_has(opts, "batch") && !opts_has(opts, "json") &&
+	       !opts_has(opts, "count") && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+}
+
+/* 0: without end. */
+static uint64_t frame_count(const struct opts *opts)
+{
+	if (opts_has(opts, "once"))
+		return 1;
+	return opts_number(opts, "count", !opts_has(opts, "batch") && !opts_has(opts, "json"));
+}
+
+static void show(struct watch *watch, const struct opts *opts, const char *subject)
+{
+	struct screen_options screen = {
+		.subject = subject, .every_ns = opts_number(opts, "every", 2) * 1000000000,
+		.colour = (enum style_colour)opts_number(opts, "color", STYLE_AUTO),
+	};
+
+	if (!is_screen(opts) || screen_run(watch, &screen))
+		print_frames(watch, opts, frame_count(opts));
 }
 
 static int run_top(const struct opts *opts, const struct cmd *const *commands)
@@ -83,14 +103,14 @@ static int run_top(const struct opts *opts, const struct cmd *const *commands)
 	}
 	if (subject_find(opts->operands[0], path))
 		return CMD_USAGE;
-	if (opts_has(opts, "once"))
+	if (!is_screen(opts) && frame_count(opts) == 1)
 		options.share = 1;
 	if (watch_open(&watch, path, &options)) {
 		say_error("cannot read '%s': %s", path, strerror(errno));
 		return CMD_USAGE;
 	}
 	if (!subject_check(&watch, path)) {
-		show_frames(&watch, opts);
+		show(&watch, opts, path);
 		status = CMD_FINE;
 	}
 	watch_close(&watch);
@@ -98,13 +118,16 @@ static int run_top(const struct opts *opts, const struct cmd *const *commands)
 }
 
 static const struct opt options[] = {
-	{ "once", 0, OPT_FLAG, NULL, 0, 0, NULL, "print one frame" },
+	{ "once", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "print one frame; so it does where there is no terminal" },
+	{ "batch", 0, OPT_FLAG, NULL, 0, 0, NULL,
+	  "print frame after frame as text, instead of the screen" },
 	{ "json", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "print each frame as a line of JSON (cuflight.live/1)" },
 	{ "count", 'n', OPT_COUNT, "N", 1, 1000000000, NULL,
-	  "end after N frames; without it, never" },
+	  "print N frames; --batch and --json print without end" },
 	{ "every", 'd', OPT_COUNT, "SECONDS", 1, 3600, "2", "time between two frames" },
-	{ "top", 0, OPT_COUNT, "N", 1, 64, "8", "call sites of each process" },
+	{ "top", 0, OPT_COUNT, "N", 1, 64, "8", "call sites of each process that is printed" },
 	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
 	  "before that nothing is called growth; what else takes time is in proportion to it" },
 };
@@ -119,10 +142,13 @@ const struct cmd cmd_top = {
 	.manual = "cuflight-top",
 	.about = "Shows the processes of a directory of recordings that run, or ended within "
 		 "the last five minutes: who holds each GPU, a verdict, and the largest "
-		 "call sites. On a terminal a frame replaces the one before. It reads files "
-		 "only.",
-	.examples = "cuflight top rec/\ta frame every two seconds\n"
-		    "cuflight top --once --json rec/\tfor a script\n",
+		 "call sites. On a terminal it is a screen with keys (h lists them): sort, "
+		 "filter, pause, the stack of a row, a snapshot. Of a PID it shows what that "
+		 "process records. It reads files only: the recorded processes notice nothing.",
+	.examples = "cuflight top rec/\tthe screen\n"
+		    "cuflight top 4321\twhat process 4321 records\n"
+		    "cuflight top --once --json rec/\tfor a script\n"
+		    "cuflight top --batch --every=60 rec/\tfor a log\n",
 	.groups = { &option_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_top,

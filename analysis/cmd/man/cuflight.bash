@@ -26,8 +26,8 @@ _cuflight() {
 			--version --quiet --verbose --color=' ;;
 		what-if) options='--set= --host --all --output= --force --format= --json --help --version --quiet
 			--verbose --color=' ;;
-		top) options='--once --json --count= --every= --top= --warm-up= --help --version --quiet
-			--verbose --color=' ;;
+		top) options='--once --batch --json --count= --every= --top= --warm-up= --help --version
+			--quiet --verbose --color=' ;;
 		serve) options='--listen= --token-file= --allow-host= --metrics-file= --every=
 			--labels-from-path= --no-sites --report-ended --termination-log= --memory=
 			--warm-up= --processor= --help --version --quiet --verbose --color=' ;;

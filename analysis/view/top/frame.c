@@ -200,6 +200,12 @@ static void take_levels(struct top_process *to, const struct watch *watch,
 			to->failures += counters.failures[device][outcome];
 }
 
+/* The slope of anything else is that of its first milliseconds, or noise. */
+static bool rises(const struct pass_site *site)
+{
+	return site->is_judged && site->state != LIVE_STEADY && site->slope_bytes_per_s > 0;
+}
+
 static void take_process(struct top_process *to, const struct watch *watch,
 			 const struct watch_process *process)
 {
@@ -218,6 +224,9 @@ static void take_process(struct top_process *to, const struct watch *watch,
 		return;
 	to->pass = xalloc_bytes(sizeof *to->pass);
 	*to->pass = *process->pass;
+	for (size_t i = 0; i < to->pass->site_count; i++)
+		if (!rises(&to->pass->sites[i]))
+			to->pass->sites[i].slope_bytes_per_s = NAN;
 }
 
 void top_take(struct top_frame *frame, const struct watch *watch)

@@ -46,7 +46,7 @@ struct top_process {
 	bool is_running;
 	uint64_t gpu_bytes, gpu_peak_bytes, resident_bytes, failures;
 	char error[PASS_SENTENCE]; /* why it has levels only; "" */
-	struct pass *pass;    /* NULL: not analysed */
+	struct pass *pass;    /* NULL: not analysed. Only sites that rise have a slope */
 	enum top_verdict verdict;
 };
 

@@ -17,7 +17,7 @@ static void put_gpu(FILE *out, const struct top_gpu *gpu)
 
 static void put_site(FILE *out, const struct top_frame *frame, const struct pass_site *site)
 {
-	bool is_flat = !(fabs(site->slope_bytes_per_s) >= 1); /* or unknown */
+	bool is_flat = isnan(site->slope_bytes_per_s);
 	uint64_t age_ns = site->first_ns && site->first_ns < frame->time_ns ?
 				  frame->time_ns - site->first_ns : 0;
 

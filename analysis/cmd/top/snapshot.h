@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pack of a recording, made by this program again as `cuflight pack` while the screen goes on.
+ * Contract: one at a time; snapshot_start returns false while one runs, or when it cannot start
+ * one. fd is readable when snapshot_take has a sentence; -1: none runs. What is being written when
+ * the screen ends is written to its end.
+ */
+#ifndef CMD_TOP_SNAPSHOT_H
+#define CMD_TOP_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct snapshot { pid_t pid; int fd, output; };
+
+void snapshot_init(struct snapshot *snapshot);
+/* The file is cuflight-PID-TIME.cufpack in the current directory. */
+bool snapshot_start(struct snapshot *snapshot, const char *recording, unsigned pid);
+bool snapshot_take(struct snapshot *snapshot, char *sentence, size_t bytes);
+
+#endif
