@@ -52,18 +52,6 @@ static inline double ratio_or_zero(double part, double whole)
 	return 0;
 }
 
-/* Of a and 0 it is a. */
-static inline uint64_t greatest_divisor(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /* -1, 0 or 1, as qsort's comparison returns it for an ascending order. */
 static inline int compare_numbers(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 

@@ -118,8 +118,6 @@ const char *cause_inequality(struct build *build, const struct evidence *evidenc
 struct cause_advice {
 	const char *cause, *framework, *knob, *words;
 };
-/* A row names one cause, or with a star the beginning of several: "S3*". */
-bool cause_is_about(const char *causes, const char *id);
 /* False: index is beyond the last row. */
 bool cause_advice_row(size_t index, struct cause_advice *out);
 

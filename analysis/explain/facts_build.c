@@ -36,7 +36,7 @@ struct facts_store {
  *   build_live_moments   processes[].live
  *   build_incident_views incidents[].owners, largest_free, packing, basis; free memory that the
  *                        driver was not asked for
- *   build_sites          leaks[], growth[]; build->host_memory, maps
+ *   build_sites          leaks[], growth[]; build->host_memory
  *   build_host           processes[].host
  *   build_judgement      judgement; of a running process, leaks[].class and growth[].class
  *   build_coverage       coverage
@@ -74,7 +74,6 @@ static struct build build_begin(struct facts_store *store, struct facts *facts,
 		.exit_reasons = xalloc_zeroed(count, sizeof *build.exit_reasons),
 		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
 		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
-		.maps = xalloc_zeroed(count, sizeof *build.maps),
 		.marks = xalloc_zeroed(count, sizeof *build.marks),
 		.roles = xalloc_zeroed(count, sizeof *build.roles),
 		.hooks_used = xalloc_zeroed(count, sizeof *build.hooks_used),
@@ -102,7 +101,6 @@ static void build_end(struct build *build)
 	free(build->marks);
 	free(build->roles);
 	free(build->host_memory);
-	free(build->maps);
 	free(build->ladders);
 	free(build->exit_reasons);
 }

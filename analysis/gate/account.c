@@ -79,6 +79,16 @@ struct walk {
 	uint64_t highest_seq[GROUP_HOST];
 };
 
+/* Before exit handlers, and before an interpreter that shut down freed everything. */
+static uint64_t end_seq_of(const struct cuf_header *header)
+{
+	if (!header->end_kind || !header->end_seq)
+		return CUF_UNKNOWN;
+	if (!header->work_end_ns)
+		return header->end_seq;
+	return least_of(header->work_end_seq, header->end_seq);
+}
+
 static int64_t delta_of(const struct cuf_event *event)
 {
 	if (event->bytes > BYTES_SANE)
@@ -181,7 +191,7 @@ static void take_peaks(struct walk *walk)
 static void account_device(const struct account_process *from)
 {
 	struct walk walk = { .from = from,
-			     .end_seq = reader_end_seq(from->recorded->reader) };
+			     .end_seq = end_seq_of(&from->recorded->reader->header) };
 	uint64_t sums[GROUP_HOST] = { 0 };
 	bool exact = take_sites(&walk, walk.end_seq, GROUP_MAX, sums);
 
@@ -213,7 +223,6 @@ struct host_walk {
 	uint64_t end_ns;  /* CLOCK_MONOTONIC; CUF_UNKNOWN: the end of the recording */
 	bool *is_python;  /* by stack id */
 	size_t stack_count;
-	uint64_t changes; /* so far */
 	struct level levels[2];         /* HOST, PYTHON */
 	struct host_estimate end[2];
 };
@@ -224,36 +233,40 @@ static bool is_of(const struct host_walk *walk, int which, uint32_t stack)
 	return !which || (stack < walk->stack_count && walk->is_python[stack]);
 }
 
-/* Whether an event changes what is live, up to the end. */
-static bool is_change(const struct host_walk *walk, const struct host_event *event)
+/* The next event that changes what is live, up to the end. */
+static bool next_change(const struct host_walk *walk, struct host_stream *stream,
+			struct host_event *event)
 {
-	return event->time_ns <= walk->end_ns && host_event_sign(event->op) && event->bytes;
+	while (host_stream_next(stream, event)) {
+		if (event->time_ns > walk->end_ns)
+			continue;
+		if (host_event_sign(event->op) && event->bytes)
+			return true;
+	}
+	return false;
 }
 
 /* First pass: where each level was highest. */
-static void find_peaks(void *state, const struct host_event *row, size_t count)
+static void find_peaks(struct host_walk *walk)
 {
-	struct host_walk *walk = state;
+	struct host_stream *stream = host_stream_new(walk->from->recorded->reader);
+	struct host_event event;
 
-	for (size_t n = 0; n < count; n++) {
-		const struct host_event *event = &row[n];
-		double chance = host_weight_chance(event->bytes, event->sample_mean_bytes);
-
-		if (!is_change(walk, event))
-			continue;
-		walk->changes++;
+	for (uint64_t number = 1; next_change(walk, stream, &event); number++) {
+		double chance = host_weight_chance(event.bytes, event.sample_mean_bytes);
 		for (int i = 0; i < 2; i++) {
 			struct level *level = &walk->levels[i];
-			if (!is_of(walk, i, event->stack))
+			if (!is_of(walk, i, event.stack))
 				continue;
-			host_estimate_add(&level->now, (double)event->bytes / chance, chance,
-					  host_event_sign(event->op));
+			host_estimate_add(&level->now, (double)event.bytes / chance, chance,
+					  host_event_sign(event.op));
 			if (level->now.value > level->highest.value) {
 				level->highest = level->now;
-				level->highest_event = walk->changes;
+				level->highest_event = number;
 			}
 		}
 	}
+	host_stream_free(stream);
 }
 
 /* Second pass: the sites at the end, minus what changed after the peak. */
@@ -262,12 +275,8 @@ static void take_peak_sites(struct host_walk *walk)
 	struct host_stream *stream = host_stream_new(walk->from->recorded->reader);
 	struct host_event event;
 
-	for (uint64_t number = 0; host_stream_next(stream, &event);) {
+	for (uint64_t number = 1; next_change(walk, stream, &event); number++) {
 		uint64_t mean = event.sample_mean_bytes;
-
-		if (!is_change(walk, &event))
-			continue;
-		number++;
 		for (int i = 0; i < 2; i++) {
 			struct account_site *site;
 			uint64_t sign = (uint64_t)(int64_t)-host_event_sign(event.op);
@@ -296,20 +305,16 @@ static void settle_sites(const struct host_walk *walk)
 	}
 }
 
-/* The ledger: what is live at the end, by call site. The sweep finds the peaks, too. */
+/* The ledger: what is live at the end, by call site. */
 static struct heap_totals take_end(struct host_walk *walk)
 {
 	const struct reader *reader = walk->from->recorded->reader;
 	const struct heap_moment end = { .time_ns = walk->end_ns, .events = CUF_UNKNOWN };
 	struct heap_totals totals;
 	struct sites sites;
-	struct heap_reading reading = { reader, &end, &sites, &totals, 0 };
-	struct host_consumer both[2] = { { find_peaks, walk } };
 
 	sites_init(&sites);
-	both[1] = heap_begin(&reading, &walk->means);
-	sweep_host(reader, both, 2);
-	heap_end(&reading);
+	heap_read(reader, &walk->means, &end, &sites, &totals);
 	for (size_t i = 0; i < sites.count; i++) {
 		const struct site *held = &sites.items[i];
 		for (int which = 0; which < 2; which++) {
@@ -392,6 +397,7 @@ static void account_host(const struct account_process *from)
 		walk.end_ns = reader->header.work_end_ns;
 	walk.is_python = python_stacks(walk.from->recorded->reader, &walk.stack_count);
 	totals = take_end(&walk);
+	find_peaks(&walk);
 	take_peak_sites(&walk);
 	settle_sites(&walk);
 	add_values(&walk, &totals);

@@ -117,39 +117,32 @@ static void add(struct site *site, struct heap_totals *all, const struct weighed
 }
 
 /* Subtracts what was allocated after the moment and adds what was freed since. */
-static void undo_after(void *state, const struct host_event *row, size_t count)
+static void undo_after(const struct reader *reader, const struct heap_moment *moment,
+		       struct sites *sites, struct heap_totals *out)
 {
-	struct heap_reading *reading = state;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct host_event *event = &row[i];
-		int sign = host_event_sign(event->op);
-
-		if (heap_is_after(reading->moment, reading->place++, event->time_ns) && sign &&
-		    event->bytes)
-			add(sites_get(reading->sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
-				      reader_call_site(reading->reader, event->stack)),
-			    reading->out,
-			    &(struct weighed){ event->bytes, event->sample_mean_bytes,
-					       cuf_address_is_python(event->addr, event->bytes) },
+	struct host_stream *stream = host_stream_new(reader);
+	struct host_event event;
+	for (uint64_t place = 0; host_stream_next(stream, &event); place++) {
+		int sign = host_event_sign(event.op);
+		if (heap_is_after(moment, place, event.time_ns) && sign && event.bytes)
+			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
+				      reader_call_site(reader, event.stack)),
+			    out,
+			    &(struct weighed){ event.bytes, event.sample_mean_bytes,
+					       cuf_address_is_python(event.addr, event.bytes) },
 			    -sign);
 	}
-}
-
-/* Events lost from the ring can make a sum negative. */
-void heap_end(const struct heap_reading *reading)
-{
-	if (reading->moment->time_ns == CUF_UNKNOWN)
-		return;
-	for (size_t i = 0; i < reading->sites->count; i++) {
-		struct site *site = &reading->sites->items[i];
+	host_stream_free(stream);
+	/* events lost from the ring can make a sum negative */
+	for (size_t i = 0; i < sites->count; i++) {
+		struct site *site = &sites->items[i];
 		if ((int64_t)site->live_bytes < 0 || (int64_t)site->live_count <= 0)
 			site->live_bytes = site->live_count = 0;
 	}
-	estimate_clamp(&reading->out->bytes);
-	estimate_clamp(&reading->out->count);
-	estimate_clamp(&reading->out->python_bytes);
-	estimate_clamp(&reading->out->python_count);
+	estimate_clamp(&out->bytes);
+	estimate_clamp(&out->count);
+	estimate_clamp(&out->python_bytes);
+	estimate_clamp(&out->python_count);
 }
 
 /* A block of the ledger, with its birth. */
@@ -177,28 +170,18 @@ struct heap_totals heap_totals_of(const struct reader *reader, const struct host
 	};
 }
 
-struct host_consumer heap_begin(struct heap_reading *reading, const struct host_means *means)
-{
-	uint64_t at = 0;
-	struct heap_row row;
-
-	*reading->out = heap_totals_of(reading->reader, means);
-	while (heap_row(reading->reader, &at, reading->sites, &row))
-		for (size_t i = 0; i < row.count; i++)
-			count_live(&reading->sites->items[row.sites[i]], reading->out,
-				   &row.blocks[i], host_means_at(means, row.blocks[i].birth));
-	return (struct host_consumer){
-		reading->moment->time_ns == CUF_UNKNOWN ? NULL : undo_after, reading };
-}
-
 void heap_read(const struct reader *reader, const struct host_means *means,
 	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out)
 {
-	struct heap_reading reading = { reader, moment, sites, out, 0 };
-	struct host_consumer consumer = heap_begin(&reading, means);
-
-	sweep_host(reader, &consumer, 1);
-	heap_end(&reading);
+	uint64_t at = 0;
+	struct heap_row row;
+	*out = heap_totals_of(reader, means);
+	while (heap_row(reader, &at, sites, &row))
+		for (size_t i = 0; i < row.count; i++)
+			count_live(&sites->items[row.sites[i]], out, &row.blocks[i],
+				   host_means_at(means, row.blocks[i].birth));
+	if (moment->time_ns != CUF_UNKNOWN)
+		undo_after(reader, moment, sites, out);
 }
 
 double heap_bytes_since(const struct reader *reader, const struct host_means *means,

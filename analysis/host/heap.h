@@ -13,7 +13,6 @@
 #include "analysis/recording/host_means.h"
 #include "analysis/recording/reader.h"
 #include "analysis/replay/sites.h"
-#include "analysis/replay/sweep.h"
 
 /* A moment among the host events. */
 struct heap_moment {
@@ -68,17 +67,6 @@ struct heap_totals heap_totals_of(const struct reader *reader, const struct host
 /* Adds every live host block and its birth to its site. The moment has no note. */
 void heap_read(const struct reader *reader, const struct host_means *means,
 	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out);
-
-/* The same with a sweep that others need, too: begin, a sweep over the host events, end. */
-struct heap_reading {
-	const struct reader *reader;
-	const struct heap_moment *moment;
-	struct sites *sites;
-	struct heap_totals *out;
-	uint64_t place; /* of the next event */
-};
-struct host_consumer heap_begin(struct heap_reading *reading, const struct host_means *means);
-void heap_end(const struct heap_reading *reading);
 
 /* When most was live, as far as the events go back, and how much more than after the last of them.
  * False: there are none. One pass. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Twice over the events: what was freed after the moment, then when it was allocated. */
+/* Two passes over the events: what was freed after the moment, then when it was allocated. */
 #include "analysis/host/heap_births.h"
 
 #include <stdlib.h>
@@ -27,8 +27,6 @@ struct heap_births {
 	struct gone *gone;
 	size_t count, room, at;
 	struct heap_moment moment;
-	uint64_t place; /* of the next event */
-	bool too_many;  /* blocks that were freed later */
 	uint64_t ledger_at;
 	bool ledger_is_read;
 };
@@ -55,44 +53,35 @@ static bool note_later(struct heap_births *births, const struct host_event *even
 /* The last allocation at an address before the moment is the block's birth. */
 static void note_birth(struct heap_births *births, const struct host_event *event, int sign)
 {
-	uint32_t found = 0;
-	if (sign > 0)
-		found = hash_index_find(&births->index, event->addr);
-	if (found)
+	uint32_t found = hash_index_find(&births->index, event->addr);
+	if (found && sign > 0)
 		births->gone[found - 1].birth_ns = event->time_ns;
 }
 
-/* What follows the moment. */
-static void take_later(void *state, const struct host_event *row, size_t count)
-{
-	struct heap_births *births = state;
-
-	for (size_t i = 0; i < count && !births->too_many; i++) {
-		int sign = host_event_sign(row[i].op);
-
-		if (heap_is_after(&births->moment, births->place++, row[i].time_ns) && sign &&
-		    row[i].bytes)
-			births->too_many = !note_later(births, &row[i], sign);
-	}
-}
-
-/* What came before it. */
-static void find_births(struct heap_births *births)
+/* False: too many blocks. */
+static bool walk(struct heap_births *births, bool later)
 {
 	struct host_stream *stream = host_stream_new(births->reader);
 	struct host_event event;
-
-	for (uint64_t place = 0; host_stream_next(stream, &event) &&
-				 !heap_is_after(&births->moment, place, event.time_ns);
-	     place++)
-		if (event.bytes)
-			note_birth(births, &event, host_event_sign(event.op));
+	bool fits = true;
+	for (uint64_t place = 0; fits && host_stream_next(stream, &event); place++) {
+		int sign = host_event_sign(event.op);
+		bool is_later = heap_is_after(&births->moment, place, event.time_ns);
+		if (!later && is_later)
+			break;
+		if (!sign || !event.bytes || is_later != later)
+			continue;
+		if (later)
+			fits = note_later(births, &event, sign);
+		else
+			note_birth(births, &event, sign);
+	}
 	host_stream_free(stream);
+	return fits;
 }
 
 struct heap_births *heap_births_new(const struct reader *reader, const struct host_means *means,
-				    const struct heap_moment *moment,
-				    struct host_consumer *consumer)
+				    const struct heap_moment *moment)
 {
 	struct heap_births *births = xalloc_zeroed(1, sizeof *births);
 	births->reader = reader;
@@ -100,9 +89,12 @@ struct heap_births *heap_births_new(const struct reader *reader, const struct ho
 	births->moment = *moment;
 	sites_init(&births->sites);
 	hash_index_init(&births->index, 1024);
-	*consumer = (struct host_consumer){ NULL, births };
-	if (moment->time_ns != CUF_UNKNOWN)
-		consumer->take = take_later;
+	if (moment->time_ns == CUF_UNKNOWN)
+		return births;
+	if (!walk(births, true))
+		births->count = 0;
+	else if (births->count)
+		walk(births, false);
 	return births;
 }
 
@@ -138,10 +130,6 @@ size_t heap_births_next(struct heap_births *births, struct heap_birth *out)
 		if (count)
 			return count;
 		births->ledger_is_read = true;
-		if (births->too_many)
-			births->count = 0;
-		if (births->count)
-			find_births(births);
 	}
 	while (count < SITES_ROW && births->at < births->count) {
 		const struct gone *gone = &births->gone[births->at++];

@@ -21,10 +21,8 @@ struct heap_birth {
 };
 
 struct heap_births;
-/* After a sweep over the host events, of which it is a consumer, heap_births_next may be called. */
 struct heap_births *heap_births_new(const struct reader *reader, const struct host_means *means,
-				    const struct heap_moment *moment,
-				    struct host_consumer *consumer);
+				    const struct heap_moment *moment);
 /* The next few blocks, at most SITES_ROW; 0: at the end. */
 size_t heap_births_next(struct heap_births *births, struct heap_birth *out);
 void heap_births_free(struct heap_births *births); /* NULL is fine */

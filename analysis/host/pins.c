@@ -175,41 +175,36 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 	return least_of(count, most);
 }
 
-static void see_changes(void *state, const struct host_event *row, size_t count)
-{
-	const struct host_maps *maps = state;
-
-	for (size_t i = 0; i < count; i++) {
-		const struct host_event *event = &row[i];
-		int sign = host_event_sign(event->op);
-
-		if (event->time_ns > maps->time_ns && sign &&
-		    cuf_address_is_map(event->addr, event->bytes))
-			maps->see(maps->context,
-				  &(struct host_map){
-					  event->stack, event->bytes,
-					  cuf_address_is_file_map(event->addr, event->bytes),
-					  cuf_address_is_shared_map(event->addr, event->bytes) },
-				  -sign);
-	}
-}
-
-struct host_consumer host_maps_begin(struct host_maps *maps)
+void host_maps_each(const struct reader *reader, uint64_t time_ns,
+		    void (*see)(void *context, const struct host_map *map, int sign), void *context)
 {
 	static const struct host_means of_no_matter; /* maps are not sampled */
+	struct host_stream *stream;
+	struct host_event event;
 	struct block block;
 	uint64_t at = 0;
-
-	while (next_block(maps->reader, &of_no_matter, &at, &block)) {
+	while (next_block(reader, &of_no_matter, &at, &block)) {
 		uint64_t bytes = cuf_host_bytes(block.word1);
 		if (cuf_address_is_map(block.addr, bytes))
-			maps->see(maps->context,
-				  &(struct host_map){
-					  reader_call_site(maps->reader,
-							   cuf_host_stack(block.word1)),
-					  bytes, cuf_address_is_file_map(block.addr, bytes),
-					  cuf_address_is_shared_map(block.addr, bytes) },
-				  1);
+			see(context,
+			    &(struct host_map){
+				    reader_call_site(reader, cuf_host_stack(block.word1)), bytes,
+				    cuf_address_is_file_map(block.addr, bytes),
+				    cuf_address_is_shared_map(block.addr, bytes) },
+			    1);
 	}
-	return (struct host_consumer){ maps->time_ns == CUF_UNKNOWN ? NULL : see_changes, maps };
+	if (time_ns == CUF_UNKNOWN)
+		return;
+	stream = host_stream_new(reader);
+	while (host_stream_next(stream, &event)) {
+		int sign = host_event_sign(event.op);
+		if (event.time_ns > time_ns && sign && cuf_address_is_map(event.addr, event.bytes))
+			see(context,
+			    &(struct host_map){
+				    event.stack, event.bytes,
+				    cuf_address_is_file_map(event.addr, event.bytes),
+				    cuf_address_is_shared_map(event.addr, event.bytes) },
+			    -sign);
+	}
+	host_stream_free(stream);
 }

@@ -11,7 +11,6 @@
 
 #include "analysis/recording/host_means.h"
 #include "analysis/recording/reader.h"
-#include "analysis/replay/sweep.h"
 
 /* A call site and the live small blocks by which it pins pages. */
 struct host_pin {
@@ -26,19 +25,15 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 		      uint64_t fragmented_bytes, size_t most, struct host_pin **pins);
 
 /* Calls see for the live maps of the program (mmap=1) at time_ns (CLOCK_MONOTONIC; CUF_UNKNOWN: the
- * end): those of the ledger, then changes by events since, by a sweep over the host events. */
+ * end): those of the ledger, then changes by events since. */
 struct host_map {
 	uint32_t stack;
 	uint64_t bytes;
 	bool file;   /* backed by a file, else memory */
 	bool shared; /* memory that other processes may see */
 };
-struct host_maps {
-	const struct reader *reader;
-	uint64_t time_ns;
-	void (*see)(void *context, const struct host_map *map, int sign);
-	void *context;
-};
-struct host_consumer host_maps_begin(struct host_maps *maps);
+void host_maps_each(const struct reader *reader, uint64_t time_ns,
+		    void (*see)(void *context, const struct host_map *map, int sign),
+		    void *context);
 
 #endif

@@ -371,17 +371,6 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
-uint64_t reader_end_seq(const struct reader *reader)
-{
-	const struct cuf_header *header = &reader->header;
-
-	if (!header->end_kind || !header->end_seq)
-		return CUF_UNKNOWN;
-	if (!header->work_end_ns)
-		return header->end_seq;
-	return least_of(header->work_end_seq, header->end_seq);
-}
-
 /* The recorder keeps at most 256 native frames and merges those of Python into them. A damaged
  * stack may claim 65,535. */
 enum { STACK_DEPTH_MAX = 1024 };

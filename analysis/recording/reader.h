@@ -108,10 +108,6 @@ static inline uint64_t reader_count(const struct reader *reader, enum cuf_sectio
 	return reader->sections[id].count;
 }
 
-/* The last event of its work: before exit handlers, and before an interpreter that shut down freed
- * everything. CUF_UNKNOWN: it runs, or left no end record. */
-uint64_t reader_end_seq(const struct reader *reader);
-
 /* The frames of a stack id, innermost first; NULL and *depth 0 when unknown or torn. Once stacks
  * are merged, those of a thread in which a library works go on with the stack that created the
  * thread (stack_identity.h). */

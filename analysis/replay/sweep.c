@@ -41,21 +41,3 @@ void sweep_events(const struct events *events, struct sweep_consumer *consumers,
 	reader_drop(events->reader, CUF_SEC_RING);
 	reader_drop(events->reader, CUF_SEC_FRAMEWORK_RING);
 }
-
-void sweep_host(const struct reader *reader, const struct host_consumer *consumers, size_t count)
-{
-	const struct host_event *row;
-	struct host_stream *stream;
-	bool any = false;
-
-	for (size_t i = 0; i < count; i++)
-		any |= consumers[i].take != NULL;
-	if (!any)
-		return;
-	stream = host_stream_new(reader);
-	for (size_t events; (events = host_stream_row(stream, &row));)
-		for (size_t i = 0; i < count; i++)
-			if (consumers[i].take)
-				consumers[i].take(consumers[i].state, row, events);
-	host_stream_free(stream);
-}

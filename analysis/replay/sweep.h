@@ -27,12 +27,4 @@ struct sweep_consumer {
 /* The list is the caller's; take is NULL in it where a consumer was done before the end. */
 void sweep_events(const struct events *events, struct sweep_consumer *consumers, size_t count);
 
-/* The same for host events. A consumer without take does not listen, and without listeners
- * nothing is read. */
-struct host_consumer {
-	void (*take)(void *state, const struct host_event *row, size_t count);
-	void *state;
-};
-void sweep_host(const struct reader *reader, const struct host_consumer *consumers, size_t count);
-
 #endif

@@ -42,13 +42,22 @@ static void take_captures(struct timeline_work *works, struct timeline *timeline
 	}
 }
 
+/* Live sets that the facts were made of: the walks need their room. */
+static void free_live_sets(struct run *run)
+{
+	for (size_t p = 0; p < run->count; p++) {
+		liveset_fini(&run->processes[p].live);
+		run->processes[p].live_valid = false;
+	}
+}
+
 struct timeline *timeline_build(const struct facts *facts, struct run *run, unsigned threads)
 {
 	struct timeline *timeline = xalloc_zeroed(1, sizeof *timeline);
 	size_t count = facts->process_count;
 	struct timeline_work *works = xalloc_zeroed(count, sizeof *works);
 
-	run_forget_live(run); /* the walks need their room */
+	free_live_sets(run);
 	span_of(timeline, facts);
 	timeline->processes = xalloc_zeroed(count, sizeof *timeline->processes);
 	timeline->ages = xalloc_zeroed(count * TIMELINE_LAYERS, sizeof *timeline->ages);

@@ -20,7 +20,7 @@
 #define PARALLEL_PART 4
 /* Rounds of work: one may be chance; less than this of what it holds now is no measure of it. */
 #define ROUNDS_LEAST 2
-#define ROUND_PART 64
+#define ROUND_PART 32
 /* Less that comes and goes than this part of what stays: there was one pass, and no turns. */
 #define PASS_PART 8
 

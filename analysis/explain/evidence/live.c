@@ -180,6 +180,16 @@ static const struct class *choose_family(const struct classes *classes,
 	return largest;
 }
 
+static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 /*
  * Weights have the same shape in all layers, and one layer may have several of a shape: the largest
  * number that divides all counts. The smallest count, where the counts have less in common.

@@ -12,6 +12,13 @@ enum { SIZES_LEAST = 8, PIECES_LEAST = 16, LADDER_LEAST = 8, FIRST_PART = 16,
 
 /* ---- what was freed ---- */
 
+static int by_value(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return compare_numbers(left, right);
+}
+
 /* The share of allocated bytes that was never freed. Small blocks are not counted. */
 static void set_freed(struct evidence *evidence, const struct event_pass *pass)
 {
@@ -50,7 +57,7 @@ static void set_served(struct evidence *evidence, struct event_pass *pass)
 
 	if (freed->seen < SIZES_LEAST)
 		return;
-	qsort(freed->sizes, freed->count, sizeof *freed->sizes, compare_uint64);
+	qsort(freed->sizes, freed->count, sizeof *freed->sizes, by_value);
 	median = freed->sizes[freed->count / 2];
 	metrics[METRIC_served] = median;
 	metrics[METRIC_served_most] = freed->most;

@@ -13,7 +13,6 @@
 
 #include "analysis/facts/passes/device_groups.h"
 #include "analysis/facts/facts.h"
-#include "analysis/host/pins.h"
 #include "analysis/phases/phases.h"
 #include "analysis/replay/run.h"
 #include "analysis/replay/sweep.h"
@@ -33,14 +32,6 @@ struct moment {
 	uint64_t incident_id;
 };
 
-/* Sums of the program's maps. */
-struct map_sums {
-	struct host_maps maps;
-	struct build *build;
-	uint32_t process;
-	struct fact_maps found;
-};
-
 struct build {
 	struct run *run;
 	struct facts *facts;
@@ -52,7 +43,6 @@ struct build {
 	size_t group_count;
 	struct moment moment; /* of the run; build_moment */
 	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
-	struct map_sums *maps; /* by process; build_sites, for build_host */
 	/* by process; build_moment, where --at=peak is asked for, else NULL */
 	struct heap_moment *host_peaks;
 	/* by process; build_phases */
@@ -85,6 +75,8 @@ struct moment moment_asked(struct build *build);
  * ended. */
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
 		uint64_t *seq);
+/* Where the work of an ended process ended; CUF_UNKNOWN: it runs, or left no end record. */
+uint64_t seq_at_end(const struct reader *reader);
 /* The moment of the run in this process; its end where it was not there then. */
 uint64_t seq_at_moment(const struct build *build, uint32_t process);
 /* The same for its host events: CLOCK_MONOTONIC; CUF_UNKNOWN: its end. */
@@ -103,9 +95,6 @@ struct hooks_used { bool numbers[UINT16_MAX + 1]; };
 struct sweep_consumer hooks_used_consumer(struct hooks_used *used);
 
 /* ---- the host (host_facts.c) ---- */
-
-/* Fills build->maps of a process, by a sweep over the host events. */
-struct host_consumer maps_begin(struct build *build, uint32_t process);
 
 /* host_time_of in CLOCK_REALTIME: which statistics of the allocators count. */
 uint64_t host_report_time(const struct build *build, uint32_t process);

@@ -22,6 +22,12 @@ enum { PINS_MAX = 8, ARENAS_MANY = 8 };
 
 /* ---- maps ---- */
 
+struct map_sums {
+	struct build *build;
+	uint32_t process;
+	struct fact_maps maps;
+};
+
 /* It has the size of an arena, and its innermost frame is in the interpreter. */
 static bool is_python_arena(const struct map_sums *sums, const struct host_map *map)
 {
@@ -39,7 +45,8 @@ static bool is_python_arena(const struct map_sums *sums, const struct host_map *
 	return module && is_python_interpreter(module->path);
 }
 
-/* The maps of the ledger are added and corrected by events, so sums may wrap below 0 on the way. */
+/* host_maps_each adds the maps of the ledger and corrects them by events, so sums may wrap below 0
+ * on the way. */
 static void add_map(void *context, const struct host_map *map, int sign)
 {
 	struct map_sums *sums = context;
@@ -50,29 +57,19 @@ static void add_map(void *context, const struct host_map *map, int sign)
 		one = -one;
 	}
 	if (map->file) {
-		sums->found.file_bytes += bytes;
-		sums->found.file_count += one;
+		sums->maps.file_bytes += bytes;
+		sums->maps.file_count += one;
 	} else if (map->shared) {
-		sums->found.shared_bytes += bytes;
-		sums->found.shared_count += one;
+		sums->maps.shared_bytes += bytes;
+		sums->maps.shared_count += one;
 	} else {
-		sums->found.anonymous_bytes += bytes;
-		sums->found.anonymous_count += one;
+		sums->maps.anonymous_bytes += bytes;
+		sums->maps.anonymous_count += one;
 	}
 	if (is_python_arena(sums, map)) {
-		sums->found.python_bytes += bytes;
-		sums->found.python_count += one;
+		sums->maps.python_bytes += bytes;
+		sums->maps.python_count += one;
 	}
-}
-
-struct host_consumer maps_begin(struct build *build, uint32_t process)
-{
-	struct map_sums *sums = &build->maps[process];
-
-	*sums = (struct map_sums){ { build->run->processes[process].reader,
-				     host_time_of(build, process), add_map, sums },
-				   build, process, { 0 } };
-	return host_maps_begin(&sums->maps);
 }
 
 /* Bounds of an estimate may be lower than what is subtracted; they end at 0. */
@@ -86,15 +83,18 @@ static void take_off(uint64_t *figure, uint64_t bytes)
 static void fill_maps(struct build *build, uint32_t process, const char *memory,
 		      struct fact_host *host)
 {
-	const struct fact_maps *maps = &build->maps[process].found;
-	uint64_t bytes = maps->anonymous_bytes + maps->file_bytes + maps->shared_bytes,
-		 count = maps->anonymous_count + maps->file_count + maps->shared_count;
+	struct map_sums sums = { build, process, { 0 } };
+	uint64_t bytes, count;
 	host->maps = (struct fact_maps){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
 					 CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
 					 CUF_UNKNOWN, CUF_UNKNOWN };
+	host_maps_each(build->run->processes[process].reader, host_time_of(build, process), add_map,
+		       &sums);
+	bytes = sums.maps.anonymous_bytes + sums.maps.file_bytes + sums.maps.shared_bytes;
+	count = sums.maps.anonymous_count + sums.maps.file_count + sums.maps.shared_count;
 	if (!count && key_number(memory, "mapped_anonymous_bytes") == CUF_UNKNOWN)
 		return;
-	host->maps = *maps;
+	host->maps = sums.maps;
 	host->maps.given_back_bytes = key_number(memory, "given_back_bytes");
 	take_off(&host->malloc_live_bytes, bytes);
 	take_off(&host->malloc_low_bytes, bytes);

@@ -18,13 +18,23 @@ static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
 	return realtime_ns - header->start_realtime_ns + header->start_ns;
 }
 
+/* Before exit handlers, and before an interpreter that shut down freed everything. */
+uint64_t seq_at_end(const struct reader *reader)
+{
+	if (!reader->header.end_kind || !reader->header.end_seq)
+		return CUF_UNKNOWN;
+	if (!reader->header.work_end_ns)
+		return reader->header.end_seq;
+	return least_of(reader->header.work_end_seq, reader->header.end_seq);
+}
+
 /* In the process of the moment the sequence number is exact. In others it is found by time. */
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
 		uint64_t *seq)
 {
 	const struct run_process *recorded = &build->run->processes[process];
 	const struct fact_process *fact = &build->facts->processes[process];
-	uint64_t end = reader_end_seq(recorded->reader), gone_ns = fact->end_ns;
+	uint64_t end = seq_at_end(recorded->reader), gone_ns = fact->end_ns;
 
 	if (!end_may_run(fact->end) && end == CUF_UNKNOWN)
 		gone_ns += LINGER_NS;
@@ -73,7 +83,7 @@ static bool last_fatal(const struct build *build, uint32_t device, struct moment
 /* The end of a process that is still running is now. */
 static struct moment end_of(const struct build *build, uint32_t process)
 {
-	uint64_t seq = reader_end_seq(build->run->processes[process].reader);
+	uint64_t seq = seq_at_end(build->run->processes[process].reader);
 	bool running = end_may_run(build->facts->processes[process].end);
 	return (struct moment){ .kind = running ? MOMENT_NOW : MOMENT_END,
 				.process = process,

@@ -282,7 +282,7 @@ static bool will_go_back(const struct build *build, uint32_t process)
 	const struct ladders *ladders = &build->ladders[process];
 	uint64_t last = most_of(from->events->last_free_seq,
 				from->events->framework->last_free_seq);
-	bool back = build->options.at > FACTS_AT_END || reader_end_seq(from->reader) < last;
+	bool back = build->options.at > FACTS_AT_END || seq_at_end(from->reader) < last;
 
 	for (size_t i = 0; i < ladders->count; i++)
 		back |= ladders->items[i].settled_seq < last || from->events->complete_since;

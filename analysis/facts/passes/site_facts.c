@@ -295,8 +295,10 @@ static struct survival_time time_observed(const struct build *build, uint32_t pr
 }
 
 /* Each live block counts at its birth. */
-static void count_births(struct growth *growth, struct heap_births *births)
+static void count_births(struct growth *growth, const struct reader *reader,
+			 const struct host_means *means, const struct heap_moment *moment)
 {
+	struct heap_births *births = heap_births_new(reader, means, moment);
 	struct heap_birth row[SITES_ROW];
 	struct site_key keys[SITES_ROW];
 	uint32_t sites[SITES_ROW];
@@ -310,6 +312,7 @@ static void count_births(struct growth *growth, struct heap_births *births)
 				     &(struct growth_block){ row[i].bytes, row[i].birth_ns,
 							     row[i].variance });
 	}
+	heap_births_free(births);
 }
 
 /* Before the oldest event that was kept, the recorder's own maximum is all that is known. */
@@ -419,11 +422,6 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	struct host_means means = host_means_of(reader, &recorded->meta);
 	struct heap_totals *memory = &one->build->host_memory[one->process];
 	struct quiet_marks lent = { 0 };
-	struct heap_reading reading = { reader, &one->host, &growth->sites, memory, 0 };
-	enum { SINCE = 3 };
-	struct host_consumer since[SINCE] = { 0 }; /* of what followed the moment */
-	struct heap_births *births = heap_births_new(reader, &means, &one->host, &since[0]);
-	since[1] = maps_begin(one->build, one->process);
 	growth->by_age = true;
 	growth->is_sampled = host_means_most(&means) != 0;
 	growth->is_failure = is_failure(one->build, one->process);
@@ -443,11 +441,8 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 		*memory = heap_totals_of(reader, &means);
 		peak_note_add(reader, one->host.note, &growth->sites, memory);
 	} else {
-		since[2] = heap_begin(&reading, &means);
+		heap_read(reader, &means, &one->host, &growth->sites, memory);
 	}
-	sweep_host(reader, since, SINCE);
-	if (since[2].state)
-		heap_end(&reading);
 	follow(one, growth, &source);
 	if (state.stream)
 		growth->time.events_ns = most_of(growth->time.events_ns,
@@ -460,8 +455,7 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	growth->births = one->host.time_ns == CUF_UNKNOWN &&
 			 growth_asks_births(growth, HOST_CLOCK_NS);
 	if (growth->births || growth->floor_count)
-		count_births(growth, births);
-	heap_births_free(births);
+		count_births(growth, reader, &means, &one->host);
 	if (growth->floor_count)
 		growth_pool(growth, reader);
 	growth->quiet = NULL;

@@ -3,12 +3,18 @@
 #include "analysis/view/top/frame.h"
 
 #include <json-c/json.h>
+#include <limits.h>
 #include <math.h>
 #include "analysis/device/uuid.h"
+#include "analysis/view/clean.h"
 
+/* A file may have any name. */
 static void add_text(struct json_object *to, const char *key, const char *text)
 {
-	json_object_object_add(to, key, *text ? json_object_new_string(text) : NULL);
+	char clean[PATH_MAX];
+
+	clean_utf8(clean, sizeof clean, text);
+	json_object_object_add(to, key, *text ? json_object_new_string(clean) : NULL);
 }
 
 static void add_number(struct json_object *to, const char *key, uint64_t number)

@@ -45,6 +45,17 @@ static struct sized_site *site_of(struct sized_sites *sites, uint32_t stack)
 	return &sites->rows[*number - 1];
 }
 
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 /* Which step most rises have: the one that is left when different ones cancel each other. */
 static void vote_step(struct sized_site *site, uint64_t rise)
 {
@@ -68,7 +79,7 @@ static void note_size(struct sized_site *site, uint64_t bytes)
 	site->last_bytes = bytes;
 	site->least_bytes = least_of(site->least_bytes, bytes);
 	site->most_bytes = most_of(site->most_bytes, bytes);
-	site->unit_bytes = greatest_divisor(site->unit_bytes, bytes);
+	site->unit_bytes = common_divisor(site->unit_bytes, bytes);
 }
 
 /* The second time over the trace: how many rises really were by the step. */

@@ -83,7 +83,12 @@ check_exposition() { ! command -v promtool >/dev/null || promtool check metrics 
 	metrics_become "m('up', recording='damaged.cuf') == 0 and n('up', recording='damaged.cuf') == 1" "m('up') == 1" "n('up') == 2" "m('gpu_memory_bytes', owner='other') == 3 << 20"
 	cp outside/secret.cuf rec/pod/later.cuf
 	metrics_become "n('up', recording='pod/later.cuf') == 1"
-	rm rec/pod/later.cuf
+	mkdir $'rec/p\xff\n"d'
+	mv rec/pod/later.cuf $'rec/p\xff\n"d/later.cuf'
+	metrics_become "n('up', recording='p\ufffd\n\"d/later.cuf') == 1"
+	get "$address/live.json" | python3 -c 'import json, sys
+assert any(process["recording"].endswith("d/later.cuf") for process in json.loads(sys.stdin.buffer.read().decode())["processes"])'
+	rm -r $'rec/p\xff\n"d'
 	metrics_become "n('up', recording='pod/later.cuf') == 0" "m('process_running') == 1"
 }
 

@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "analysis/replay/driver_state.h"
-#include "analysis/replay/replay.h"
 #include "tests/unit/fixtures/recording_maker.h"
 
 enum { BLOCKS = 2000 };
@@ -132,84 +131,11 @@ static void test_driver_history__every_moment_is_that_of_a_walk_from_the_start(v
 	maker_free_all(maker);
 }
 
-/* The index by address is the one that a question makes without a sweep. */
-static void test_replay_index__is_that_of_a_question(void **state)
-{
-	struct maker *maker = make();
-	struct reader *reader;
-	struct events *swept, *asked;
-	struct sweep_consumer consumer;
-	struct replay_index *index;
-	struct replay_exact exact;
-	struct liveset live;
-	size_t found = 0;
-	(void)state;
-	for (unsigned i = 0; i < BLOCKS; i += 2)
-		maker_free(maker, 0x700000000000 + i * 4 * MiB);
-	reader = open_made(maker);
-	swept = events_new(reader);
-	asked = events_new(reader);
-	assert_int_equal(swept->old.count, 0);
-	index = replay_index_begin(swept, &consumer);
-	sweep_events(swept, &consumer, 1);
-	replay_index_end(index);
-	assert_null(replay_index_begin(swept, &consumer)); /* it is made once */
-	assert_null(asked->earlier);
-	replay_at(reader, asked, BLOCKS, &live, &exact);
-	liveset_fini(&live);
-	assert_memory_equal(swept->earlier, asked->earlier, swept->count * sizeof *swept->earlier);
-	for (size_t i = 0; i < swept->count; i++)
-		found += swept->earlier[i] != 0;
-	assert_int_equal(found, BLOCKS / 2);
-	events_free(swept);
-	events_free(asked);
-	reader_close(reader);
-	maker_free_all(maker);
-}
-
-struct heard { size_t count; uint64_t bytes; };
-
-static void hear(void *state, const struct host_event *row, size_t count)
-{
-	struct heard *heard = state;
-
-	for (size_t i = 0; i < count; i++)
-		heard->bytes += row[i].bytes;
-	heard->count += count;
-}
-
-static void test_sweep_host__is_one_walk_for_all_who_listen(void **state)
-{
-	enum { CALLS = 300 };
-	struct maker *maker = make();
-	struct reader *reader;
-	struct heard heard[2] = { { 0 } };
-	struct host_consumer consumers[3] = { { hear, &heard[0] }, { NULL, NULL },
-					      { hear, &heard[1] } };
-	uint64_t once;
-	(void)state;
-	for (unsigned i = 0; i < CALLS; i++)
-		maker_host_alloc(maker, 0x500000000000 + i * 4096, 64 + i, 1);
-	reader = open_made(maker);
-	sweep_host(reader, consumers, 3);
-	once = reader->sweeps[CUF_SEC_HOST_RING].decoded;
-	assert_int_equal(heard[0].count, CALLS);
-	assert_int_equal(heard[0].bytes, 64 * CALLS + CALLS * (CALLS - 1) / 2);
-	assert_int_equal(heard[1].bytes, heard[0].bytes);
-	assert_true(once >= CALLS && once < 2 * CALLS);
-	sweep_host(reader, &consumers[1], 1); /* nobody listens */
-	assert_int_equal(reader->sweeps[CUF_SEC_HOST_RING].decoded, once);
-	reader_close(reader);
-	maker_free_all(maker);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sweep__each_sees_all_events_once_until_it_has_enough),
 		cmocka_unit_test(test_driver_history__every_moment_is_that_of_a_walk_from_the_start),
-		cmocka_unit_test(test_replay_index__is_that_of_a_question),
-		cmocka_unit_test(test_sweep_host__is_one_walk_for_all_who_listen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
