@@ -350,7 +350,7 @@ check-tsan: ## the same under ThreadSanitizer, for the recorder's thread tests
 	$(Q)$(MAKE) SAN=thread check-unit
 check-valgrind: unit ## unit tests under valgrind's memcheck
 	@scripts/check valgrind $(B)
-fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60; FUZZ_TARGET=exports, pack, rules: others
+fuzz: ## the reader under libFuzzer, FUZZ_SECONDS=60; FUZZ_TARGET=exports, pack, rules, serve: others
 	@scripts/fuzz $(B) $${FUZZ_SECONDS:-60} $${FUZZ_TARGET:-recording}
 lint: ## rules that no compiler checks: layers, sizes, words, exports, shell, documents
 	@scripts/lint $(B)

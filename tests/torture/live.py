@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""live.py BUILD [--seconds N] [--seed N] [--readings N] [--log FILE]
+
+Random programs (program.c) are recorded, and their recordings are read while they are written, until
+the programs are killed at a random moment. Each reading ends within half a minute, its tables sum, a
+process that lives is never called killed, and one that is dead is never called running. A reading
+that begins before a file does may be refused. What is wrong is printed. Exit 1 when anything was.
+
+--log FILE makes a long run resumable: each seed's figures are added to it, and the next run goes on
+behind the last one. The counts are those of the whole file."""
+import argparse
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+STEPS, LIMIT_S = 400, 30
+
+
+def lives(pid):
+	try:
+		with open(f'/proc/{pid}/stat') as stat:
+			return stat.read().rpartition(')')[2].split()[0] not in 'ZX'
+	except OSError:
+		return False
+
+
+def pid_of(path):
+	return int(path.rsplit('.', 2)[1])
+
+
+class Program:
+	"""One seed; what was counted of it is in readings, refused, kills and wrong."""
+
+	def __init__(self, seed, build):
+		self.seed, self.build, self.dice = seed, build, random.Random(seed)
+		self.readings = self.refused = self.kills = self.wrong = 0
+		self.folder = tempfile.mkdtemp(prefix='torture.live.')
+
+	def start(self):
+		options = ['start=1', 'host=' + self.dice.choice(['sampled', 'full']), 'size=4MiB']
+		environment = dict(os.environ, SIMCUDA_LIB=os.path.join(self.build, 'sim'),
+		                   CUFLIGHT_OUTPUT=self.folder + '/rec/', CUFLIGHT_OPTIONS=':'.join(options))
+		command = [os.path.join(ROOT, 'scripts/simcuda'), 'env',
+		           'LD_PRELOAD=' + os.path.join(self.build, 'libcuflight.so'),
+		           os.path.join(self.build, 'torture/program'), str(self.seed), str(STEPS),
+		           self.folder + '/truth', os.path.join(self.build, 'torture/plugin.so')]
+		return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+		                        stderr=subprocess.DEVNULL, env=environment, cwd=self.folder,
+		                        start_new_session=True)
+
+	def complain(self, path, what):
+		self.wrong += 1
+		print(f'seed {self.seed}, {os.path.basename(path)}: {what}', flush=True)
+
+	def read(self, path):
+		"""The state that the report has; None: there is no report."""
+		command = [os.path.join(self.build, 'cuflight'), 'report', '--json', path]
+		try:
+			done = subprocess.run(command, capture_output=True, timeout=LIMIT_S)
+		except subprocess.TimeoutExpired:
+			self.complain(path, 'the report hangs')
+			return None
+		if done.returncode == 2:
+			self.refused += 1
+			return None
+		if done.returncode:
+			self.complain(path, f'status {done.returncode}: {done.stderr.decode()[-300:]}')
+			return None
+		report = json.loads(done.stdout)
+		for device in report['devices']:
+			rows = [owner['bytes'] for owner in device['owners']]
+			# before the driver was asked, some rows and the total are unknown
+			if rows and None not in rows and sum(rows) != device['total_bytes']:
+				self.complain(path, f'owners sum to {sum(rows)} of {device["total_bytes"]}')
+		return report['capture']['end_state']
+
+	def check(self, path):
+		pid = pid_of(path)
+		before = lives(pid)
+		state = self.read(path)
+		if before and state and lives(pid):
+			self.readings += 1
+			if state in ('killed', 'oom_killed'):
+				self.complain(path, f'pid {pid} lives, and is called {state}')
+		if not before and state == 'running':
+			self.complain(path, f'pid {pid} is dead, and is called running')
+
+	def kill(self, process):
+		os.killpg(process.pid, signal.SIGKILL)
+		process.wait()
+		paths = glob.glob(self.folder + '/rec/*.cuf')
+		until = time.monotonic() + 5 # the kernel takes its time with the memory of its threads
+		while any(lives(pid_of(path)) for path in paths) and time.monotonic() < until:
+			time.sleep(0.005)
+		for path in paths:
+			self.check(path)
+		self.kills += 1
+
+	def run(self):
+		process, until = self.start(), time.monotonic() + self.dice.uniform(0.05, 4)
+		try:
+			while process.poll() is None and time.monotonic() < until:
+				for path in glob.glob(self.folder + '/rec/*.cuf'):
+					self.check(path)
+			if process.poll() is None:
+				self.kill(process)
+		finally:
+			try:
+				os.killpg(process.pid, signal.SIGKILL)
+			except ProcessLookupError:
+				pass
+			shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main():
+	parser = argparse.ArgumentParser(description=__doc__,
+	                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+	parser.add_argument('build')
+	parser.add_argument('--seconds', type=float, default=60)
+	parser.add_argument('--seed', type=int, default=int(time.time()))
+	parser.add_argument('--readings', type=int, default=10000)
+	parser.add_argument('--log')
+	asked = parser.parse_args()
+	rows = []
+	if asked.log and os.path.exists(asked.log):
+		with open(asked.log) as lines:
+			rows = [[int(word) for word in line.split()] for line in lines]
+	seed, until = max([row[0] + 1 for row in rows] + [asked.seed]), time.monotonic() + asked.seconds
+	while time.monotonic() < until and sum(row[1] for row in rows) < asked.readings:
+		program = Program(seed, os.path.realpath(asked.build))
+		program.run()
+		rows.append([seed, program.readings, program.refused, program.kills, program.wrong])
+		if asked.log:
+			with open(asked.log, 'a') as lines:
+				print(*rows[-1], file=lines)
+		seed += 1
+	_, readings, refused, kills, wrong = map(sum, zip(*rows))
+	print(f'{len(rows)} random programs: {readings} live readings, {refused} refused, '
+	      f'{kills} kills, {wrong} wrong')
+	return wrong != 0 or not readings
+
+
+sys.exit(main())
