@@ -40,7 +40,7 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 
 @test "install writes the command and a recorder that \$LIB finds" {
 	load ../cli.bash
-	cd "$BATS_TEST_TMPDIR"
+	home=$BATS_TEST_TMPDIR && cd "$home"
 	expect 2 install
 	holds err "takes one directory"
 	expect 0 install here/

@@ -4,6 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
+	command -v git >/dev/null || skip "no git"
 	root=$(realpath "$BATS_TEST_DIRNAME/../../..")
 	mkdir "$BATS_TEST_TMPDIR/tree" && cd "$BATS_TEST_TMPDIR/tree" || return
 	mkdir scripts
