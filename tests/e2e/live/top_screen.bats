@@ -73,6 +73,7 @@ is_golden() {
 		keys /
 		see 'filter: _'
 		keys d e v i c e Enter
+		see '^filter: device  (' # as it is typed, it hides rows already
 		see_not ' host '
 		is_golden "top_${size/ /x}.txt"
 		capture | awk -v columns="${size% *}" 'length > columns { exit 1 }'
@@ -102,9 +103,9 @@ is_golden() {
 	see 'are merged'
 	keys Enter
 	see 'STACK, innermost first'
-	grep -q '^  keep (' screen
-	grep -q '2.93 GiB .* wörker' screen
-	grep -q '900 MiB .* python3' screen
+	see '^  keep ('
+	see '2.93 GiB .* wörker'
+	see '900 MiB .* python3'
 	keys Escape
 	see 'CALL SITE'
 	keys h
