@@ -7,6 +7,7 @@ need_screen() {
 	command -v tmux >/dev/null || skip "no tmux here"
 	strings_of_build=$(ldd "$cuflight" 2>/dev/null) || :
 	[[ $strings_of_build == *libncurses* ]] || skip "built without ncursesw"
+	mux new-session -d -s keep cat # with its last session tmux would go, while the next one begins
 }
 
 mux() { tmux -S "$BATS_TEST_TMPDIR/tmux" -f /dev/null "$@"; }
