@@ -22,6 +22,7 @@
 struct cuf_thread_state {
 	struct cuf_writer writer;
 	uint64_t host_now_ns;              /* the coarse clock of the thread's host events */
+	uint64_t looked_at_bytes;          /* of its slot, at its last look at the total */
 	uint32_t host_tick_ms;             /* host_now_ns as ticks of the events */
 	uint32_t host_birth;               /* host_now_ns as a birth time of blocks */
 	uint32_t host_clock_countdown;     /* full mode: events to the next look at the clock */

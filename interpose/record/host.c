@@ -27,7 +27,7 @@
 enum {
 	SAMPLE_BYTES_MIN = 4096,        /* as options.def */
 	SAMPLE_BYTES_MAX = 1 << 30,
-	PEAK_BLOCK_BYTES = 1 << 20,     /* full mode: such a block may make the peak */
+	PEAK_STEP_BYTES = 1 << 20,      /* full mode: so much of a thread may make the peak */
 	CLOCK_EVERY = 16,               /* full mode: events between two looks at the clock */
 	/* records to prefetch: their pages were last met a round of the ring ago */
 	AHEAD = 32,
@@ -115,11 +115,13 @@ static void set_ticks(struct cuf_thread_state *thread)
 	thread->host_tick_ms = (uint32_t)(passed_ns / 1000000);
 }
 
-/* Full mode: the total is a sum over all threads, so it is looked at now and then. */
-static __attribute__((noinline)) void look_at_total(const struct cuf_thread_state *thread)
+/* Full mode: the total is a sum over all threads, so it is looked at now and then. Not by the clock
+ * only: a peak may come and go between two of its ticks. */
+static __attribute__((noinline)) void look_at_total(struct cuf_thread_state *thread)
 {
 	int64_t live_bytes = (int64_t)cuf_host_live_bytes();
 
+	thread->looked_at_bytes = thread->writer.slot->host_alloc_bytes;
 	cuf_host_peak_rise(live_bytes, thread->host_now_ns, NULL);
 	cuf_timeline_rise(live_bytes);
 	cuf_live_change_notice(live_bytes);
@@ -271,7 +273,8 @@ static ALWAYS_INLINE uint64_t record_full(struct cuf_thread_state *thread, uint6
 	word1 = record_block(thread, addr, bytes, op, frame);
 	thread->writer.slot->host_allocs++;
 	thread->writer.slot->host_alloc_bytes += bytes;
-	if (__builtin_expect(bytes >= PEAK_BLOCK_BYTES, 0))
+	if (__builtin_expect(thread->writer.slot->host_alloc_bytes - thread->looked_at_bytes >=
+			     PEAK_STEP_BYTES, 0))
 		look_at_total(thread);
 	return word1;
 }
