@@ -107,13 +107,14 @@ static int end_process(struct worker *worker)
 {
 	int status = 0;
 
-	if (worker->socket < 0)
+	if (worker->pid <= 0)
 		return 0;
 	kill(worker->pid, SIGKILL);
 	while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	close(worker->socket);
 	worker->socket = -1;
+	worker->pid = 0;
 	return status;
 }
 
