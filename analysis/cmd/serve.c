@@ -4,16 +4,14 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/reading/watching.h"
 #include "analysis/cmd/serve/ended.h"
 #include "analysis/cmd/serve/http.h"
 #include "analysis/cmd/serve/metrics_file.h"
-#include "analysis/cmd/target/destination.h"
 
 struct serving {
 	struct server server;
@@ -92,19 +90,6 @@ static void serve(struct serving *serving)
 
 /* ---- options ---- */
 
-static int take_signals(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC);
-}
-
 /* Whoever can reach the port can read names, paths and command lines. */
 static int check_address(const struct opts *opts, struct listen_address *address)
 {
@@ -124,27 +109,15 @@ static int check_address(const struct opts *opts, struct listen_address *address
 	return -1;
 }
 
-static int open_directory(struct serving *serving, const struct opts *opts, const char **shown)
+static int open_directory(struct serving *serving, const struct opts *opts, char path[PATH_MAX])
 {
-	static struct destination destination;
-	struct watch_options options = {
-		.share = (double)opts_number(opts, "processor", 1) / 100,
-		.memory_bytes = opts_number(opts, "memory", (uint64_t)512 << 20),
-		.warm_up_s = (double)opts_number(opts, "warm-up", 0),
-	};
+	struct watch_options options = watching_options(opts);
 
-	*shown = opts->operand_count ? opts->operands[0] : destination.directory;
-	if (opts->operand_count > 1) {
-		say_error("too many arguments: '%s'; serve reads one directory", opts->operands[1]);
-		return -1;
-	}
-	if (!opts->operand_count && destination_set(&destination, NULL)) {
-		say_error("cannot read the current directory: %s", strerror(errno));
-		return -1;
-	}
-	if (!watch_open(&serving->server.watch, *shown, &options))
-		return 0;
-	say_error("cannot read '%s': %s", *shown, strerror(errno));
+	if (opts->operand_count < 2)
+		return watching_open(&serving->server.watch, path,
+				     opts->operand_count ? opts->operands[0] : NULL, &options);
+	say_error("too many arguments: '%s'; serve reads one directory, recording or process",
+		  opts->operands[1]);
 	return -1;
 }
 
@@ -171,7 +144,8 @@ static int open_places(struct serving *serving, const struct opts *opts, const c
 static int run_serve(const struct opts *opts, const struct cmd *const *commands)
 {
 	static struct serving serving;
-	const char *token = opts_text(opts, "token-file"), *directory;
+	const char *token = opts_text(opts, "token-file");
+	static char directory[PATH_MAX];
 	struct listen_address address;
 	const char *const *hosts;
 
@@ -190,11 +164,15 @@ static int run_serve(const struct opts *opts, const struct cmd *const *commands)
 			  PATH_LABELS);
 		return CMD_USAGE;
 	}
+	if (opts_has(opts, "termination-log") && !opts_has(opts, "report-ended")) {
+		say_error("--termination-log has what --report-ended prints: add it");
+		return CMD_USAGE;
+	}
 	serving.metrics_file = opts_text(opts, "metrics-file");
 	serving.every_ns = opts_number(opts, "every", 15) * 1000000000;
-	if (open_directory(&serving, opts, &directory))
+	if (open_directory(&serving, opts, directory))
 		return CMD_USAGE;
-	serving.signals = take_signals();
+	serving.signals = watching_signals();
 	if (open_places(&serving, opts, directory)) {
 		watch_close(&serving.server.watch);
 		return CMD_USAGE;
@@ -237,12 +215,6 @@ static const struct opt options[] = {
 	  "that ended last: 'report --new'" },
 	{ "termination-log", 0, OPT_TEXT, "FILE", 0, 0, NULL,
 	  "with --report-ended: write the text into FILE, too" },
-	{ "memory", 0, OPT_BYTES, "BYTES", 32 << 20, (uint64_t)1 << 40, "536870912",
-	  "what the process that analyses may use; a recording that needs more has levels only" },
-	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
-	  "before that nothing is called growth; what else takes time is in proportion to it" },
-	{ "processor", 0, OPT_COUNT, "PERCENT", 1, 100, "1",
-	  "share of one processor that analysing may use" },
 };
 static const struct opt_group option_group = {
 	"Options", options, sizeof options / sizeof *options, { NULL },
@@ -251,7 +223,7 @@ static const struct opt_group option_group = {
 const struct cmd cmd_serve = {
 	.name = "serve",
 	.summary = "serve metrics and pages of processes that run",
-	.usage = "[OPTIONS] [DIRECTORY]",
+	.usage = "[OPTIONS] [DIRECTORY|RECORDING|PID]",
 	.manual = "cuflight-serve",
 	.about = "Watches a directory of recordings and answers on a port: / shows what runs, "
 		 "and shows it anew every two seconds; /metrics is for Prometheus; /report, "
@@ -267,7 +239,7 @@ const struct cmd cmd_serve = {
 		    "elsewhere\n"
 		    "cuflight serve --metrics-file=/var/lib/node_exporter/cuflight.prom rec/\tfor "
 		    "node_exporter\n",
-	.groups = { &option_group, &opts_common },
+	.groups = { &option_group, &opts_watching, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_serve,
 };

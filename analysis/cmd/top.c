@@ -7,18 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/reading/watching.h"
 #include "analysis/cmd/top/screen.h"
-#include "analysis/cmd/top/subject.h"
 #include "analysis/view/top/frame.h"
-
-/* Every process that is shown has been analysed, or cannot be. */
-static bool is_complete(const struct watch *watch)
-{
-	for (size_t i = 0; i < watch->count; i++)
-		if (!watch->processes[i]->pass && !*watch->processes[i]->pass_error)
-			return false;
-	return true;
-}
 
 /* Until the time has come; the first frame waits for the first passes only. */
 static void wait_for_frame(struct watch *watch, uint64_t until_ns, bool is_first)
@@ -28,7 +19,7 @@ static void wait_for_frame(struct watch *watch, uint64_t until_ns, bool is_first
 		uint64_t now_ns = watch_now_ns();
 		struct pollfd worker = { watch->worker.socket, POLLIN, 0 };
 
-		if (is_first ? is_complete(watch) : now_ns >= until_ns)
+		if (is_first ? watch_is_complete(watch) : now_ns >= until_ns)
 			break;
 		if (!is_first && until_ns - now_ns < (uint64_t)wait_ms * 1000000)
 			wait_ms = (int)((until_ns - now_ns) / 1000000 + 1);
@@ -93,7 +84,6 @@ static int run_top(const struct opts *opts, const struct cmd *const *commands)
 					 .warm_up_s = (double)opts_number(opts, "warm-up", 0) };
 	static char path[PATH_MAX];
 	static struct watch watch;
-	int status = CMD_USAGE;
 
 	(void)commands;
 	if (opts->operand_count > 1) {
@@ -101,20 +91,13 @@ static int run_top(const struct opts *opts, const struct cmd *const *commands)
 			  "process", opts->operands[1]);
 		return CMD_USAGE;
 	}
-	if (subject_find(opts->operands[0], path))
-		return CMD_USAGE;
 	if (!is_screen(opts) && frame_count(opts) == 1)
 		options.share = 1;
-	if (watch_open(&watch, path, &options)) {
-		say_error("cannot read '%s': %s", path, strerror(errno));
+	if (watching_open(&watch, path, opts->operands[0], &options))
 		return CMD_USAGE;
-	}
-	if (!subject_check(&watch, path)) {
-		show(&watch, opts, path);
-		status = CMD_FINE;
-	}
+	show(&watch, opts, path);
 	watch_close(&watch);
-	return status;
+	return CMD_FINE;
 }
 
 static const struct opt options[] = {

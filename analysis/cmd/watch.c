@@ -4,15 +4,13 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/top/subject.h"
+#include "analysis/cmd/reading/watching.h"
 #include "analysis/cmd/watch/actions.h"
 #include "analysis/cmd/watch/firing.h"
 #include "analysis/cmd/watch/keep.h"
@@ -129,15 +127,6 @@ static void work(struct watching *watching)
 
 /* ---- --dry-run ---- */
 
-/* Every process that is shown has been analysed, or cannot be. */
-static bool is_complete(const struct watch *watch)
-{
-	for (size_t i = 0; i < watch->count; i++)
-		if (!watch->processes[i]->pass && !*watch->processes[i]->pass_error)
-			return false;
-	return true;
-}
-
 struct printed { const struct rule *rule; size_t count; };
 
 static void print_sample(void *state, const struct rule_sample *sample)
@@ -152,13 +141,13 @@ static void print_sample(void *state, const struct rule_sample *sample)
 	printed->count++;
 }
 
-static void print_rules(struct watching *watching)
+static int print_rules(struct watching *watching)
 {
-	while (!is_complete(&watching->watch)) {
+	while (!watch_is_complete(&watching->watch)) {
 		int wait_ms = watch_work(&watching->watch);
 		struct pollfd worker = { watching->watch.worker.socket, POLLIN, 0 };
 
-		if (!is_complete(&watching->watch))
+		if (!watch_is_complete(&watching->watch))
 			poll(&worker, 1, wait_ms);
 	}
 	watch_refresh(&watching->watch);
@@ -170,38 +159,19 @@ static void print_rules(struct watching *watching)
 		if (!printed.count)
 			printf("  nothing to look at now\n");
 	}
+	return CMD_FINE;
 }
 
 /* ---- options ---- */
 
-static int take_signals(void)
-{
-	sigset_t set;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC);
-}
-
 static int open_watch(struct watching *watching, const struct opts *opts)
 {
-	struct watch_options options = {
-		.share = opts_has(opts, "dry-run") ? 1 :
-			 (double)opts_number(opts, "processor", 1) / 100,
-		.memory_bytes = opts_number(opts, "memory", (uint64_t)512 << 20),
-		.warm_up_s = (double)opts_number(opts, "warm-up", 0),
-	};
+	struct watch_options options = watching_options(opts);
 
-	if (subject_find(opts->operand_count ? opts->operands[0] : NULL, watching->target))
-		return -1;
-	if (!watch_open(&watching->watch, watching->target, &options))
-		return 0;
-	say_error("cannot read '%s': %s", watching->target, strerror(errno));
-	return -1;
+	if (opts_has(opts, "dry-run"))
+		options.share = 1;
+	return watching_open(&watching->watch, watching->target,
+			     opts->operand_count ? opts->operands[0] : NULL, &options);
 }
 
 /* Below the directory that is watched, or next to the recording. */
@@ -248,7 +218,7 @@ static int watch_until_told(struct watching *watching, const struct opts *opts)
 		.most = opts_number(opts, "snapshots", 20),
 		.most_bytes = opts_number(opts, "snapshot-bytes", (uint64_t)1 << 30),
 	};
-	watching->signals = take_signals();
+	watching->signals = watching_signals();
 	say_info("watching '%s' with %zu rule%s; state and snapshots are in '%s'",
 		 watching->target, watching->rules.count, watching->rules.count == 1 ? "" : "s",
 		 watching->directory);
@@ -264,7 +234,7 @@ static int watch_until_told(struct watching *watching, const struct opts *opts)
 static int run_watch(const struct opts *opts, const struct cmd *const *commands)
 {
 	static struct watching watching;
-	int status = CMD_FINE;
+	int status = CMD_USAGE;
 
 	(void)commands;
 	if (opts->operand_count > 1) {
@@ -274,13 +244,11 @@ static int run_watch(const struct opts *opts, const struct cmd *const *commands)
 	}
 	if (rules_of_options(&watching.rules, opts))
 		return CMD_USAGE;
-	if (open_watch(&watching, opts))
-		status = CMD_USAGE;
-	else if (opts_has(opts, "dry-run"))
-		print_rules(&watching);
-	else
-		status = watch_until_told(&watching, opts);
-	watch_close(&watching.watch);
+	if (!open_watch(&watching, opts)) {
+		status = opts_has(opts, "dry-run") ? print_rules(&watching) :
+						     watch_until_told(&watching, opts);
+		watch_close(&watching.watch);
+	}
 	rules_fini(&watching.rules);
 	return status;
 }
@@ -300,12 +268,6 @@ static const struct opt options[] = {
 	  "how many are kept; the second oldest is dropped, since the first shows what grew" },
 	{ "snapshot-bytes", 0, OPT_BYTES, "BYTES", 1 << 10, (uint64_t)1 << 50, "1073741824",
 	  "how much they take together" },
-	{ "memory", 0, OPT_BYTES, "BYTES", 32 << 20, (uint64_t)1 << 40, "536870912",
-	  "what the process that analyses may use; a recording that needs more has levels only" },
-	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
-	  "before that nothing is called growth; what else takes time is in proportion to it" },
-	{ "processor", 0, OPT_COUNT, "PERCENT", 1, 100, "1",
-	  "share of one processor that analysing may use" },
 };
 static const struct opt_group option_group = {
 	"Options", options, sizeof options / sizeof *options, { NULL },
@@ -327,7 +289,7 @@ const struct cmd cmd_watch = {
 		    "cuflight watch --rule 'headroom < 0 for 1m -> exec ./drain.sh' rec/\t"
 		    "the next burst would fail: drain the server\n"
 		    "cuflight watch -n --rule 'used(gpu) > 90% -> log' rec/\twhat it would see\n",
-	.groups = { &option_group, &opts_common },
+	.groups = { &option_group, &opts_watching, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_watch,
 };

@@ -31,6 +31,14 @@ static uint64_t realtime_ns(void)
 
 bool watch_runs(const struct watch_process *process) { return !process->gone_ns; }
 
+bool watch_is_complete(const struct watch *watch)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		if (!watch->processes[i]->pass && !*watch->processes[i]->pass_error)
+			return false;
+	return true;
+}
+
 const char *watch_short_path(const struct watch *watch, const char *path)
 {
 	size_t bytes = strlen(watch->finder.root);

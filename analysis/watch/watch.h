@@ -90,6 +90,8 @@ void watch_refresh(struct watch *watch);
 int watch_work(struct watch *watch);
 
 bool watch_runs(const struct watch_process *process);
+/* Every process that is shown has been analysed, or cannot be. */
+bool watch_is_complete(const struct watch *watch);
 /* Of all processes that had the name. */
 struct watch_counters watch_counters_of(const struct watch *watch, const char *name);
 /* Below the directory. */

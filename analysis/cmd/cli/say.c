@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "analysis/view/clean.h"
 
 static bool quiet;
@@ -46,4 +47,20 @@ void say_error(const char *format, ...)
 	va_start(args, format);
 	print_line(format, args);
 	va_end(args);
+}
+
+void say_last_line(int file, char *out, size_t bytes)
+{
+	char text[4096], *line;
+	ssize_t got = pread(file, text, sizeof text - 1, 0);
+	size_t length = got > 0 ? (size_t)got : 0;
+
+	while (length && text[length - 1] == '\n')
+		length--;
+	text[length] = 0;
+	line = strrchr(text, '\n');
+	line = line ? line + 1 : text;
+	if (!strncmp(line, "cuflight: ", 10))
+		line += 10;
+	snprintf(out, bytes, "%s", line);
 }

@@ -203,8 +203,7 @@ static void answer(struct screen *screen, const struct pollfd *fds)
 	if (fds[0].revents & POLLIN)
 		answer_keys(state);
 	screen->is_due |= fds[2].revents != 0; /* a pass is done */
-	if (fds[3].revents)
-		snapshot_take(&screen->snapshot, state->message, sizeof state->message);
+	snapshot_take(&screen->snapshot, state->message, sizeof state->message);
 	if (state->wants_snapshot)
 		begin_snapshot(screen);
 }

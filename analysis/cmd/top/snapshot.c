@@ -6,12 +6,12 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/cmd/cli/say.h"
 #include "analysis/view/clean.h"
 
 extern char **environ;
@@ -48,43 +48,32 @@ bool snapshot_start(struct snapshot *snapshot, const char *recording, unsigned p
 	time_t now = time(NULL);
 	struct tm local;
 
-	if (snapshot->fd >= 0)
+	if (snapshot->pid > 0)
 		return false;
 	strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
 	snprintf(option, sizeof option, "--output=cuflight-%u-%s.cufpack", pid, stamp);
 	snapshot->output = memfd_create("cuflight-snapshot", MFD_CLOEXEC);
 	if (snapshot->output < 0)
 		return false;
-	if (!spawn(&snapshot->pid, (char *const *)argv, snapshot->output))
-		snapshot->fd = (int)syscall(SYS_pidfd_open, snapshot->pid, 0);
-	if (snapshot->fd < 0)
+	if (spawn(&snapshot->pid, (char *const *)argv, snapshot->output)) {
 		close(snapshot->output);
-	return snapshot->fd >= 0;
-}
-
-/* Its last line, without "cuflight: ". */
-static void last_line(int file, char *out, size_t bytes)
-{
-	char text[4096];
-	ssize_t got = pread(file, text, sizeof text - 1, 0);
-	char *line;
-
-	text[got > 0 ? got : 0] = 0;
-	while (got > 0 && text[got - 1] == '\n')
-		text[--got] = 0;
-	line = strrchr(text, '\n');
-	line = line ? line + 1 : text;
-	if (!strncmp(line, "cuflight: ", 10))
-		line += 10;
-	clean_terminal(out, bytes, *line ? line : "the snapshot failed", false);
+		snapshot_init(snapshot);
+		return false;
+	}
+	snapshot->fd = (int)syscall(SYS_pidfd_open, snapshot->pid, 0);
+	return true;
 }
 
 bool snapshot_take(struct snapshot *snapshot, char *sentence, size_t bytes)
 {
-	if (snapshot->fd < 0 || waitpid(snapshot->pid, NULL, WNOHANG) != snapshot->pid)
+	char line[1024];
+
+	if (snapshot->pid <= 0 || waitpid(snapshot->pid, NULL, WNOHANG) != snapshot->pid)
 		return false;
-	last_line(snapshot->output, sentence, bytes);
-	close(snapshot->fd);
+	say_last_line(snapshot->output, line, sizeof line);
+	clean_terminal(sentence, bytes, *line ? line : "the snapshot failed", false);
+	if (snapshot->fd >= 0)
+		close(snapshot->fd);
 	close(snapshot->output);
 	snapshot_init(snapshot);
 	return true;

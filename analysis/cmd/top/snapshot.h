@@ -2,8 +2,9 @@
 /*
  * A pack of a recording, made by this program again as `cuflight pack` while the screen goes on.
  * Contract: one at a time; snapshot_start returns false while one runs, or when it cannot start
- * one. fd is readable when snapshot_take has a sentence; -1: none runs. What is being written when
- * the screen ends is written to its end.
+ * one. snapshot_take gives a sentence once that has ended; fd is readable then, and -1 where none
+ * runs or the kernel has no such descriptor. What is being written when the screen ends is written
+ * to its end.
  */
 #ifndef CMD_TOP_SNAPSHOT_H
 #define CMD_TOP_SNAPSHOT_H

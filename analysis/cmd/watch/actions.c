@@ -122,6 +122,16 @@ static void say_event(const struct event *event)
 
 /* ---- processes ---- */
 
+static void forget_process(struct actions *actions)
+{
+	if (actions->fd >= 0)
+		close(actions->fd);
+	if (actions->wrote >= 0)
+		close(actions->wrote);
+	actions->pid = 0;
+	actions->fd = actions->wrote = -1;
+}
+
 /* Ends with us; its group is what a limit kills. */
 static _Noreturn void be_a_process(const struct event *event, char *const *args, int wrote)
 {
@@ -156,7 +166,7 @@ static void start(struct actions *actions, const struct event *event, char *cons
 		be_a_process(event, args, actions->wrote);
 	if (actions->pid < 0) {
 		say_error("cannot start '%s': %s", args[0], strerror(errno));
-		actions->pid = 0;
+		forget_process(actions);
 		return;
 	}
 	setpgid(actions->pid, actions->pid);
@@ -254,23 +264,6 @@ static void start_action(struct actions *actions, struct event *event,
 
 /* ---- how it went ---- */
 
-/* The last line that it wrote. */
-static void last_words(int wrote, char *out, size_t bytes)
-{
-	char text[4096] = "", *line;
-	ssize_t got = wrote < 0 ? 0 : pread(wrote, text, sizeof text - 1, 0);
-	size_t length = got > 0 ? (size_t)got : 0;
-
-	while (length && text[length - 1] == '\n')
-		length--;
-	text[length] = 0;
-	line = strrchr(text, '\n');
-	line = line ? line + 1 : text;
-	if (!strncmp(line, "cuflight: ", 10))
-		line += 10;
-	snprintf(out, bytes, "%s%.900s", *line ? ": " : "", line);
-}
-
 static void say_how_it_ended(struct actions *actions, struct event *event, int status)
 {
 	const struct rule_action *action = &event->rule->actions[event->next - 1];
@@ -278,7 +271,7 @@ static void say_how_it_ended(struct actions *actions, struct event *event, int s
 		[ACTION_SNAPSHOT] = "the snapshot", [ACTION_EXEC] = "the command",
 		[ACTION_WEBHOOK] = "the webhook",
 	};
-	char words[1024];
+	char words[900];
 
 	if (action->kind == ACTION_SNAPSHOT && !status)
 		snapshots_trim(&actions->snapshots);
@@ -289,23 +282,11 @@ static void say_how_it_ended(struct actions *actions, struct event *event, int s
 	}
 	if (!status)
 		return;
-	last_words(actions->wrote, words, sizeof words);
-	if (WIFSIGNALED(status))
-		say_error("%s of '%s' was ended by signal %d%s", what[action->kind],
-			  event->rule->condition, WTERMSIG(status), words);
-	else
-		say_error("%s of '%s' failed with status %d%s", what[action->kind],
-			  event->rule->condition, WEXITSTATUS(status), words);
-}
-
-static void forget_process(struct actions *actions)
-{
-	if (actions->fd >= 0)
-		close(actions->fd);
-	if (actions->wrote >= 0)
-		close(actions->wrote);
-	actions->pid = 0;
-	actions->fd = actions->wrote = -1;
+	say_last_line(actions->wrote, words, sizeof words);
+	say_error("%s of '%s' %s %d%s%s", what[action->kind], event->rule->condition,
+		  WIFSIGNALED(status) ? "was ended by signal" : "failed with status",
+		  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+		  *words ? ": " : "", words);
 }
 
 /* True: it goes on, in time. */

@@ -72,18 +72,26 @@ refuses() {
 	grep -q -- "$words" said
 }
 
-@test "what is no recording of a running process is refused, with one line and status 2" {
+# COMMAND WORD...: what each of the three refuses. In a group of its own: one of them killed its group.
+refuses_all() {
+	refuses "'note.txt' is no recording" setsid -w "$cuflight" "$@" note.txt
+	refuses "cannot read 'damaged.cuf'" setsid -w "$cuflight" "$@" damaged.cuf
+	refuses 'No such file' setsid -w "$cuflight" "$@" nowhere
+	refuses "process $$ is not recorded" setsid -w "$cuflight" "$@" $$
+	refuses "there is no process $gone" setsid -w "$cuflight" "$@" "$gone"
+	refuses 'too many arguments' setsid -w "$cuflight" "$@" rec rec
+}
+
+@test "top, watch, serve: what is no recording of a running process is refused, with one line and status 2" {
 	local gone
 	start_server one
 	order one keep 1
 	echo text >note.txt
-	refuses "'note.txt' is no recording" "$cuflight" top --once note.txt
 	{ printf 'CUFLIGHT'; head -c 9000 /dev/zero; } >damaged.cuf
-	refuses "cannot read 'damaged.cuf'" "$cuflight" top --once damaged.cuf
-	refuses 'No such file' "$cuflight" top --once nowhere
-	refuses "process $$ is not recorded" "$cuflight" top --once $$
 	gone=$(bash -c 'echo $$')
-	refuses "there is no process $gone" "$cuflight" top --once "$gone"
-	refuses 'too many arguments' "$cuflight" top rec rec
+	refuses_all top --once
+	refuses_all watch --rule 'leak > 1MiB -> log'
+	refuses_all serve --listen=127.0.0.1:0
+	refuses '--report-ended' "$cuflight" serve --termination-log=log rec
 	"$cuflight" top --once rec >screen
 }

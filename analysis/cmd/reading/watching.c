@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process is found by the recording that it has mapped. */
-#include "analysis/cmd/top/subject.h"
+#include "analysis/cmd/reading/watching.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include "analysis/base/units.h"
 #include "analysis/cmd/cli/say.h"
@@ -88,7 +90,7 @@ static int find_process(const char *pid, char path[PATH_MAX])
 
 /* ---- the operand ---- */
 
-int subject_find(const char *operand, char path[PATH_MAX])
+static int find_path(const char *operand, char path[PATH_MAX])
 {
 	struct destination destination;
 	struct stat file;
@@ -109,7 +111,8 @@ int subject_find(const char *operand, char path[PATH_MAX])
 	return -1;
 }
 
-int subject_check(const struct watch *watch, const char *path)
+/* A directory may be empty today; a file is what it is. */
+static int check_file(const struct watch *watch, const char *path)
 {
 	struct stat file;
 
@@ -120,7 +123,57 @@ int subject_check(const struct watch *watch, const char *path)
 	else if (watch->past_count)
 		say_error("'%s' is of a process that has ended: cuflight report %s", path, path);
 	else
-		say_error("'%s' is no recording; top shows recordings of processes that run",
-			  path);
+		say_error("'%s' is no recording of a process that runs", path);
 	return -1;
+}
+
+int watching_open(struct watch *watch, char path[PATH_MAX], const char *operand,
+		  const struct watch_options *options)
+{
+	if (find_path(operand, path))
+		return -1;
+	if (watch_open(watch, path, options)) {
+		say_error("cannot read '%s': %s", path, strerror(errno));
+		return -1;
+	}
+	if (!check_file(watch, path))
+		return 0;
+	watch_close(watch);
+	return -1;
+}
+
+/* ---- options, signals ---- */
+
+static const struct opt options[] = {
+	{ "memory", 0, OPT_BYTES, "BYTES", 32 << 20, (uint64_t)1 << 40, "536870912",
+	  "what the process that analyses may use; a recording that needs more has levels only" },
+	{ "warm-up", 0, OPT_COUNT, "SECONDS", 1, 86400, "300",
+	  "before that nothing is called growth; what else takes time is in proportion to it" },
+	{ "processor", 0, OPT_COUNT, "PERCENT", 1, 100, "1",
+	  "share of one processor that analysing may use" },
+};
+const struct opt_group opts_watching = {
+	"Analysing", options, sizeof options / sizeof *options, { NULL },
+};
+
+struct watch_options watching_options(const struct opts *opts)
+{
+	return (struct watch_options){
+		.share = (double)opts_number(opts, "processor", 1) / 100,
+		.memory_bytes = opts_number(opts, "memory", (uint64_t)512 << 20),
+		.warm_up_s = (double)opts_number(opts, "warm-up", 0),
+	};
+}
+
+int watching_signals(void)
+{
+	sigset_t set;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
 }
