@@ -10,15 +10,6 @@ static int before_each(void **state)
 	return 0;
 }
 
-static void make_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr at, size_t bytes)
-{
-	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-	CUmemGenericAllocationHandle out;
-	fake.out = handle;
-	assert_int_equal(cuf_hook_cuMemCreate(&out, bytes, &prop, 0), CUDA_SUCCESS);
-	assert_int_equal(cuf_hook_cuMemMap(at, bytes, 0, handle, 0), CUDA_SUCCESS);
-}
-
 static void test_binding__multicast_keeps_what_is_bound(void **state)
 {
 	make_mapped(0x54, 0x10000000, 2 * MIB);

@@ -21,15 +21,6 @@ static void make(CUdeviceptr addr, size_t bytes)
 	assert_int_equal(out, addr);
 }
 
-static void make_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr at, size_t bytes)
-{
-	CUmemAllocationProp prop = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-	CUmemGenericAllocationHandle out;
-	fake.out = handle;
-	assert_int_equal(cuf_hook_cuMemCreate(&out, bytes, &prop, 0), CUDA_SUCCESS);
-	assert_int_equal(cuf_hook_cuMemMap(at, bytes, 0, handle, 0), CUDA_SUCCESS);
-}
-
 /* ---- results, outputs, errno ---- */
 
 static void test_call__outputs_are_not_read_after_a_failure(void **state)
