@@ -44,10 +44,10 @@ core_src := $(wildcard both/*.c $(core_rooms:%=interpose/%/*.c)) $(patsubst %,in
             cuda/nvml malloc/boot_alloc malloc/map_table malloc/process_maps \
             malloc/glibc_heap)
 hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
-# `cuflight serve` listens where libmicrohttpd is there.
-HTTP     ?= $(shell $(CC) -E -include microhttpd.h -x c /dev/null >/dev/null 2>&1 && echo daemon)
-# `cuflight top` has its screen where ncursesw is there.
-CURSES   ?= $(shell echo '\#include <ncursesw/curses.h>' | $(CC) -E -x c - >/dev/null 2>&1 && echo yes)
+# `cuflight serve` listens where libmicrohttpd is there, and `top` has its screen where ncursesw is.
+has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo yes)
+HTTP     ?= $(call has_header,microhttpd.h)
+CURSES   ?= $(call has_header,ncursesw/curses.h)
 cmd_src  := $(filter-out analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c \
             analysis/cmd/top/$(if $(CURSES),screen_absent,curses_%).c, \
             $(wildcard analysis/*/*.c analysis/*/*/*.c)) \

@@ -107,12 +107,22 @@ static void print_docker(FILE *out, const struct lines *lines)
 
 /* ---- Kubernetes ---- */
 
+static bool has_setting(const char *options, const char *name)
+{
+	size_t bytes = strlen(name);
+
+	for (const char *at = options; *at; at += strcspn(at, ":"), at += *at == ':')
+		if (!strncmp(at, name, bytes) && at[bytes] == '=')
+			return true;
+	return false;
+}
+
 /* A setting that the command line does not have. */
 static void add_setting(char *options, size_t bytes, const char *name, const char *value)
 {
 	size_t used = strlen(options);
 
-	if (!strstr(options, name))
+	if (!has_setting(options, name))
 		snprintf(options + used, bytes - used, "%s%s=%s", used ? ":" : "", name, value);
 }
 

@@ -38,6 +38,15 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 	done
 }
 
+# On a fresh machine the optional headers are not there, and the first build must not ask for them.
+@test "libraries that are not there are left out of the build" {
+	local made=$BATS_TEST_TMPDIR/build sources
+	sources=$(BUILD='' make -pn -C "$root" O="$made" CC="${CC:-cc} -nostdinc" 2>/dev/null | grep '^cmd_src := ')
+	[[ $sources == */http_absent.c* && $sources != */http_daemon.c* ]]
+	[[ $sources == */screen_absent.c* && $sources != */curses_* ]]
+	BUILD='' make -s -C "$root" O="$made" "$made"/obj/analysis/cmd/{serve/http,top/screen}_absent.o
+}
+
 @test "install writes the command and a recorder that \$LIB finds" {
 	load ../cli.bash
 	home=$BATS_TEST_TMPDIR && cd "$home"

@@ -50,7 +50,7 @@ needs_yaml() { python3 -c 'import yaml' 2>/dev/null || skip "pyyaml was not fetc
 	export PYTHONPATH=$build/kubernetes:$root/tests/e2e/live
 	python3 -c 'import kubernetes_validate' || skip "kubernetes-validate was not fetched (scripts/setup all)"
 	for form in sidecar daemonset init; do
-		"$cuflight" env --k8s=$form --host=full --image='it"s\a:1' >$form.yml
+		"$cuflight" env --k8s=$form --host=full --termination-log=/models/log --image='it"s\a:1' >$form.yml
 		read_manifest $form.yml check
 		read_manifest $form.yml validate >accepted
 		read -r count versions <accepted
@@ -59,7 +59,8 @@ needs_yaml() { python3 -c 'import yaml' 2>/dev/null || skip "pyyaml was not fetc
 import manifests
 for pod in manifests.pods(manifests.documents('$form.yml')):
     assert all(container['image'] == 'it\"s\\\\a:1' for container in manifests.containers(pod) if container['name'] != 'server')
-assert 'host=full' in next(v['value'] for v in manifests.named(manifests.documents('$form.yml'), 'server')['env'] if v['name'] == 'CUFLIGHT_OPTIONS')"
+options = next(v['value'] for v in manifests.named(manifests.documents('$form.yml'), 'server')['env'] if v['name'] == 'CUFLIGHT_OPTIONS').split(':')
+assert set(options) == {'host=full', 'termination_log=/models/log', 'mode=0640'}, options"
 	done
 }
 
