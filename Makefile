@@ -160,17 +160,10 @@ $(B)/obj/analysis/%.o: analysis/%.c
 	$(call say,CC)$(CC) $(CMDF) -DCUFLIGHT_VERSION='"$(VERSION)"' \
 		-DCUFLIGHT_PREFIX='"$(PREFIX)"' $(CFLAGS) -c $< -o $@
 
-# Programs inside the command: the player, which `what-if --host` runs under other allocators (not
-# under a sanitizer's), and the asker, which loads libraries. A static command needs another
-# compiler for them, and has the recorder inside.
+# A program inside the command: the asker, which loads libraries. A static command needs another
+# compiler for it, and has the recorder inside.
 PROGRAM_CC ?= $(CC)
 asker_src := analysis/cmd/target/asker/asker.c analysis/cmd/target/asker/nvml_reader.c
-player_src := analysis/what_if/host/player/player.c
-$(B)/player: $(player_src) analysis/what_if/host/player/play.h
-	@mkdir -p $(@D)
-	$(call say,LINK)$(PROGRAM_CC) $(filter-out -fsanitize=%,$(PLAIN)) $(CFLAGS) $(LDFLAGS) -s $< -o $@ -lpthread -ldl
-$(B)/obj/analysis/what_if/host/player_image.o: $(B)/player
-$(B)/obj/analysis/what_if/host/player_image.o: CMDF += -DPLAYER_FILE='"$(B)/player"'
 $(B)/asker: $(asker_src) analysis/cmd/target/asker/nvml_reader.h $(wildcard interpose/abi/*.h)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(PROGRAM_CC) $(filter-out -fsanitize=%,$(PLAIN)) $(CFLAGS) $(LDFLAGS) -s \

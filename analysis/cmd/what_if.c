@@ -14,7 +14,6 @@
 #include "analysis/explain/replayed.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/commands/host_view.h"
 #include "analysis/view/commands/what_if_view.h"
 
 /* What is open while the answer is made. */
@@ -142,84 +141,6 @@ static int read_recording(struct question *question)
 	return answer(question);
 }
 
-/* ---- host memory ---- */
-
-static uint64_t allocated_bytes(const struct run_process *process)
-{
-	uint64_t bytes = 0;
-
-	for (uint64_t i = 0; i < reader_count(process->reader, CUF_SEC_THREADS); i++) {
-		struct cuf_thread thread;
-
-		memcpy(&thread, reader_at(process->reader, CUF_SEC_THREADS, i), sizeof thread);
-		bytes += thread.host_alloc_bytes;
-	}
-	return bytes;
-}
-
-static const struct run_process *largest(const struct run *run)
-{
-	const struct run_process *found = &run->processes[0];
-
-	for (size_t i = 1; i < run->count; i++)
-		if (allocated_bytes(&run->processes[i]) > allocated_bytes(found))
-			found = &run->processes[i];
-	return found;
-}
-
-static int write_host(const struct question *question, const struct run_process *process,
-		      const struct host_replay *replay)
-{
-	struct host_view view = { .path = question->path,
-				  .pid = process->reader->header.pid,
-				  .replay = replay };
-	struct output output;
-
-	if (output_open(&output, question->opts))
-		return CMD_USAGE;
-	view.style = &output.style;
-	if (output.format == OUTPUT_JSON)
-		host_view_json(output.file, &view);
-	else
-		host_view_text(output.file, &view);
-	return close_output(&output);
-}
-
-/* malloc under other allocators, of the process that allocated most. */
-static int replay_host(struct question *question)
-{
-	const struct run_process *process;
-	struct progress progress = { .since = time(NULL) };
-	struct host_replay_options options = { .all = opts_has(question->opts, "all"),
-					       .set = opts_text(question->opts, "set"),
-					       .progress = show_progress,
-					       .argument = &progress };
-	struct host_replay replay;
-	struct reader_error error = { 0 };
-	const char *why = NULL;
-	bool done;
-
-	if (run_open(&question->run, question->path, &error)) {
-		refuse_recording(question->path, &error);
-		return CMD_USAGE;
-	}
-	process = largest(&question->run);
-	done = host_replay_run(process, &options, question->run.arena, &replay, &why);
-	end_progress(&progress);
-	if (!done) {
-		say_error("cannot try --set='%s': %s; an example is "
-			  "--set='MALLOC_ARENA_MAX=4'",
-			  options.set, why ? why : "it is empty");
-		return CMD_USAGE;
-	}
-	if (replay.why_not) {
-		say_error("cannot replay malloc of '%s': %s; record it with --host=full",
-			  question->path, replay.why_not);
-		return CMD_USAGE;
-	}
-	return write_host(question, process, &replay);
-}
-
 /* ---- the command ---- */
 
 static int run_what_if(const struct opts *opts, const struct cmd *const *commands)
@@ -240,10 +161,7 @@ static int run_what_if(const struct opts *opts, const struct cmd *const *command
 		question.path = newest;
 	}
 	question.symbols = symbols_new(&(struct symbols_options){ 0 });
-	if (opts_has(opts, "host"))
-		status = replay_host(&question);
-	else
-		status = read_recording(&question);
+	status = read_recording(&question);
 	trace_free(question.trace);
 	facts_free(question.facts);
 	run_fini(&question.run);
@@ -256,8 +174,6 @@ static const struct opt options[] = {
 	  "try only this, as PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:256 or "
 	  "max_split_size_mb=256; or less work: weights=60%, kv=50%, largest=50%, tenant=0%, "
 	  "requests=4, context=1000, batch=8, kept=100, cache=2GiB" },
-	{ "host", 0, OPT_FLAG, NULL, 0, 0, NULL,
-	  "host memory: play malloc and free on the allocators of this machine, and measure" },
 	{ "all", 0, OPT_FLAG, NULL, 0, 0, NULL, "also try what is seldom of use" },
 };
 static const struct opt_group option_group = {
@@ -276,7 +192,6 @@ const struct cmd cmd_what_if = {
 		 "input, or nothing to replay.",
 	.examples = "cuflight what-if server.cuf\twhat would have fitted\n"
 		    "cuflight what-if --set max_split_size_mb=256 server.cuf\ttry one setting\n"
-		    "cuflight what-if --host host.cuf\tmalloc under other allocators\n"
 		    "cuflight what-if --json --all -o what-if.json server.cuf\tfor a script\n",
 	.groups = { &option_group, &opts_result, &opts_common },
 	.usage_exit = CMD_USAGE,

@@ -35,7 +35,6 @@ struct model_setting {
 	enum model_setting_type type;
 	double least, most; /* of a number; both 0: any */
 	const char *words;  /* of WORD: separated by spaces; the value is the index */
-	const char *about;  /* a clause for help */
 };
 
 /* What was typed, by the rows of the model's settings. */
@@ -66,13 +65,10 @@ struct model_figures {
 	uint64_t reserved_bytes;  /* of the driver */
 	uint64_t releasable_bytes; /* of these: what the allocator would release for a request */
 	uint64_t peak_reserved_bytes;
-	uint64_t free_choices; /* requests for which the real allocator may take any of several */
 };
 
 struct allocator_model {
-	const char *id;       /* "pytorch": a word for programs */
 	const char *name;     /* "PyTorch's caching allocator" */
-	const char *versions; /* for which it was compared with the real one */
 	const char *variable; /* of the environment, or an option, that has the settings; NULL */
 	const struct model_setting *settings;
 	size_t setting_count;

@@ -60,14 +60,11 @@ static void direct_close(void *state)
 }
 
 static const struct model_setting settings[] = {
-	{ "PYTORCH_NO_CUDA_MEMORY_CACHING", SETTING_FLAG, 0, 0, NULL,
-	  "PyTorch asks the driver for each block and releases it at once" },
+	{ "PYTORCH_NO_CUDA_MEMORY_CACHING", SETTING_FLAG, 0, 0, NULL },
 };
 
 const struct allocator_model driver_model = {
-	.id = "driver",
 	.name = "the driver's pages",
-	.versions = "2 MiB pages, blocks up to 1 MiB share them",
 	.settings = settings,
 	.setting_count = sizeof settings / sizeof *settings,
 	.kinds = 1u << CUF_KIND_FRAMEWORK | 1u << CUF_KIND_DEVICE,

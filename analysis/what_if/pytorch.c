@@ -24,29 +24,22 @@ enum setting {
 };
 
 static const struct model_setting settings[] = {
-	[EXPANDABLE] = { "expandable_segments", SETTING_FLAG, 0, 0, NULL,
-			 "maps memory piece by piece into reserved addresses" },
-	[MAX_SPLIT] = { "max_split_size_mb", SETTING_MIB, 20.0001, 1e9, NULL,
-			"blocks of this size and more are not split" },
-	[GC_THRESHOLD] = { "garbage_collection_threshold", SETTING_RATIO, 0, 1, NULL,
-			   "releases old blocks above this share of the memory fraction" },
-	[DIVISIONS] = { "roundup_power2_divisions", SETTING_TEXT, 0, 0, NULL,
-			"rounds requests to so many steps between powers of two" },
-	[LARGE_SEGMENT] = { "large_segment_size_mb", SETTING_MIB, 2, 512, NULL,
-			    "segments for requests above 1 MiB" },
-	[FRACTION] = { "per_process_memory_fraction", SETTING_RATIO, 0, 1, NULL,
-		       "the share of the device that PyTorch allows itself" },
-	[MAX_NON_SPLIT] = { "max_non_split_rounding_mb", SETTING_MIB, 0, 1e9, NULL,
-			    "how much larger than the request an unsplit block may be" },
-	[BACKEND] = { "backend", SETTING_WORD, 0, 0, "native cudaMallocAsync", "the allocator" },
+	[EXPANDABLE] = { "expandable_segments", SETTING_FLAG, 0, 0, NULL },
+	[MAX_SPLIT] = { "max_split_size_mb", SETTING_MIB, 20.0001, 1e9, NULL },
+	[GC_THRESHOLD] = { "garbage_collection_threshold", SETTING_RATIO, 0, 1, NULL },
+	[DIVISIONS] = { "roundup_power2_divisions", SETTING_TEXT, 0, 0, NULL },
+	[LARGE_SEGMENT] = { "large_segment_size_mb", SETTING_MIB, 2, 512, NULL },
+	[FRACTION] = { "per_process_memory_fraction", SETTING_RATIO, 0, 1, NULL },
+	[MAX_NON_SPLIT] = { "max_non_split_rounding_mb", SETTING_MIB, 0, 1e9, NULL },
+	[BACKEND] = { "backend", SETTING_WORD, 0, 0, "native cudaMallocAsync" },
 	/* of pinned memory, threads and locks: nothing changes on the device */
-	[IGNORED_FIRST] = { "release_lock_on_cudamalloc", SETTING_TEXT, 0, 0, NULL, "ignored" },
-	{ "pinned_use_cuda_host_register", SETTING_TEXT, 0, 0, NULL, "ignored" },
-	{ "pinned_num_register_threads", SETTING_TEXT, 0, 0, NULL, "ignored" },
-	{ "pinned_use_background_threads", SETTING_TEXT, 0, 0, NULL, "ignored" },
-	{ "pinned_reserve_segment_size_mb", SETTING_TEXT, 0, 0, NULL, "ignored" },
-	{ "graph_capture_record_stream_reuse", SETTING_TEXT, 0, 0, NULL, "ignored" },
-	{ "use_cuda_host_register", SETTING_TEXT, 0, 0, NULL, "ignored" },
+	[IGNORED_FIRST] = { "release_lock_on_cudamalloc", SETTING_TEXT, 0, 0, NULL },
+	{ "pinned_use_cuda_host_register", SETTING_TEXT, 0, 0, NULL },
+	{ "pinned_num_register_threads", SETTING_TEXT, 0, 0, NULL },
+	{ "pinned_use_background_threads", SETTING_TEXT, 0, 0, NULL },
+	{ "pinned_reserve_segment_size_mb", SETTING_TEXT, 0, 0, NULL },
+	{ "graph_capture_record_stream_reuse", SETTING_TEXT, 0, 0, NULL },
+	{ "use_cuda_host_register", SETTING_TEXT, 0, 0, NULL },
 };
 
 struct pytorch {
@@ -407,9 +400,7 @@ static void *pytorch_open(const struct model_values *values, const struct model_
 }
 
 const struct allocator_model pytorch_model = {
-	.id = "pytorch",
 	.name = "PyTorch's caching allocator",
-	.versions = "PyTorch 2.8.0 to 2.15.0",
 	.variable = "PYTORCH_CUDA_ALLOC_CONF",
 	.settings = settings,
 	.setting_count = sizeof settings / sizeof *settings,

@@ -24,7 +24,7 @@ _cuflight() {
 		report) options='--format= --html --at= --run= --new --termination-log= --pid= --warm-up= --full
 			--top= --no-pager --sysroot= --debuginfod --output= --force --json --help
 			--version --quiet --verbose --color=' ;;
-		what-if) options='--set= --host --all --output= --force --format= --json --help --version --quiet
+		what-if) options='--set= --all --output= --force --format= --json --help --version --quiet
 			--verbose --color=' ;;
 		top) options='--once --batch --json --count= --every= --top= --warm-up= --help --version
 			--quiet --verbose --color=' ;;

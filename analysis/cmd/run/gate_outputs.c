@@ -145,8 +145,8 @@ void gate_outputs_close(struct gate_outputs *outputs)
 
 static const struct opt options[] = {
 	{ "write", 'w', OPT_LIST, "FORMAT:FILE", 0, 0, NULL,
-	  "also write the result as junit, sarif, md (Markdown), github (annotations), gitlab "
-	  "(code quality) or openmetrics; - is stdout; may be given several times" },
+	  "also write the result as junit, sarif, md (Markdown) or github (annotations); "
+	  "- is stdout; may be given several times" },
 	{ "suppressions", 0, OPT_LIST, "FILE", 0, 0, NULL,
 	  "do not count call sites that the rules of this file match, which LeakSanitizer and "
 	  "heaptrack read, too; may be given several times" },

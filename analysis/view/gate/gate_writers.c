@@ -9,8 +9,6 @@ const struct gate_writer gate_writers[] = {
 	{ "sarif", "SARIF 2.1.0, for code scanning", write_sarif },
 	{ "md", "Markdown, for a job summary", write_markdown },
 	{ "github", "workflow commands of GitHub, which annotate source lines", write_github },
-	{ "gitlab", "code quality report of GitLab", write_gitlab },
-	{ "openmetrics", "OpenMetrics text, for the metrics report of GitLab", write_openmetrics },
 	{ NULL, NULL, NULL },
 };
 

@@ -31,7 +31,5 @@ void write_junit(const struct gate_document *document, FILE *out);
 void write_sarif(const struct gate_document *document, FILE *out);
 void write_markdown(const struct gate_document *document, FILE *out);
 void write_github(const struct gate_document *document, FILE *out);
-void write_gitlab(const struct gate_document *document, FILE *out);
-void write_openmetrics(const struct gate_document *document, FILE *out);
 
 #endif

@@ -10,10 +10,6 @@
 const struct allocator_model *const allocator_models[] = {
 	&pytorch_model,
 	&driver_model,
-	&onnxruntime_model,
-	&jax_model,
-	&cupy_model,
-	&rmm_model,
 	&cuda_async_model,
 	NULL,
 };
@@ -22,7 +18,7 @@ const struct allocator_model *const allocator_models[] = {
 /* Files that know what to try. A new one is a row here. */
 static void (*const sources[])(struct trials *trials, const struct trace *trace) = {
 	pytorch_trials,
-	pools_trials,
+	cuda_async_trials,
 	ggml_trials,
 	work_trials,
 };

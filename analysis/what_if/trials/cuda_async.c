@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/what_if/trials/pools.h"
-#include "analysis/what_if/trials/regions.h"
 
 enum { UNIT_BYTES = 512 };
 
@@ -48,7 +47,15 @@ static int order_of_addr(const struct gap *a, const struct gap *b)
 RB_GENERATE_INTERNAL(gaps_by_size, gap, by_size, order_of_size, UNUSED)
 RB_GENERATE_INTERNAL(gaps_by_addr, gap, by_addr, order_of_addr, UNUSED)
 
-static uint64_t first_page(uint64_t addr) { return regions_round(addr, CUF_PAGE_BYTES); }
+/* A multiple of the unit, and a size that no driver has for what is close to 2^64. */
+static uint64_t rounded(uint64_t bytes, uint64_t unit)
+{
+	if (bytes > UINT64_MAX / 2)
+		return UINT64_MAX / 2 / unit * unit;
+	return (bytes + unit - 1) / unit * unit;
+}
+
+static uint64_t first_page(uint64_t addr) { return rounded(addr, CUF_PAGE_BYTES); }
 
 /* What of a gap is whole pages. */
 static uint64_t page_bytes(uint64_t addr, uint64_t bytes)
@@ -130,7 +137,7 @@ static void trim(struct async_pool *pool, uint64_t keep)
 
 static bool grow(struct async_pool *pool, uint64_t bytes)
 {
-	uint64_t pages = regions_round(bytes, CUF_PAGE_BYTES);
+	uint64_t pages = rounded(bytes, CUF_PAGE_BYTES);
 
 	if (!driver_create(pool->driver, pages))
 		return false;
@@ -152,7 +159,7 @@ static struct gap *gap_for(struct async_pool *pool, uint64_t bytes)
 static bool async_alloc(void *state, const struct model_request *request)
 {
 	struct async_pool *pool = state;
-	uint64_t bytes = regions_round(request->bytes, UNIT_BYTES), addr;
+	uint64_t bytes = rounded(request->bytes, UNIT_BYTES), addr;
 	struct gap *gap = gap_for(pool, bytes);
 
 	if (!bytes)
@@ -220,14 +227,11 @@ static void async_close(void *state)
 }
 
 static const struct model_setting settings[] = {
-	{ "cudaMemPoolAttrReleaseThreshold", SETTING_BYTES, 0, 0, NULL,
-	  "what the driver's pool keeps at a synchronize; 0 where it is not set" },
+	{ "cudaMemPoolAttrReleaseThreshold", SETTING_BYTES, 0, 0, NULL },
 };
 
 const struct allocator_model cuda_async_model = {
-	.id = "cuda-async",
 	.name = "the driver's pool (cudaMallocAsync)",
-	.versions = "as documented since CUDA 11.2; not compared with a real driver",
 	.settings = settings,
 	.setting_count = sizeof settings / sizeof *settings,
 	.kinds = 1u << CUF_KIND_FRAMEWORK | 1u << CUF_KIND_ASYNC,
@@ -238,3 +242,16 @@ const struct allocator_model cuda_async_model = {
 	.look = async_look,
 	.close = async_close,
 };
+
+void cuda_async_trials(struct trials *trials, const struct trace *trace)
+{
+	if (trace->kind_count[CUF_KIND_FRAMEWORK])
+		trials_add(trials, (struct trial){
+			.kind = TRIAL_ALLOCATOR,
+			.id = "cuda-malloc-async",
+			.typed = "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync",
+			.effort = 40,
+			.is_extra = true,
+			.model = &cuda_async_model,
+			.values = "cudaMemPoolAttrReleaseThreshold:16777215GiB" });
+}

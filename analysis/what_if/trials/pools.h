@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pools of other users of a device than PyTorch, as models: what each leaves out is in README.md
- * here. Contract: as allocator_model.h. pools_trials adds those that are worth trying for a trace.
+ * Pools that a program could have instead of the one that it has; what they leave out is in
+ * README.md here. Contract: as allocator_model.h.
  */
 #ifndef ANALYSIS_WHAT_IF_TRIALS_POOLS_H
 #define ANALYSIS_WHAT_IF_TRIALS_POOLS_H
@@ -9,10 +9,10 @@
 #include "analysis/what_if/allocator_model.h"
 #include "analysis/what_if/trials.h"
 
-extern const struct allocator_model cupy_model, rmm_model, onnxruntime_model, jax_model,
-	cuda_async_model;
+extern const struct allocator_model cuda_async_model;
 
-void pools_trials(struct trials *trials, const struct trace *trace);
+/* The driver's pool instead of PyTorch's. */
+void cuda_async_trials(struct trials *trials, const struct trace *trace);
 /* ggml's two pools: what is known of the one that the program did not have. */
 void ggml_trials(struct trials *trials, const struct trace *trace);
 

@@ -18,7 +18,7 @@ setup_file() {
 	status=0
 	"$cuflight" check --suppressions rules.supp leaks.cuf 'host.end = 0' 'host.peak <= 1GiB' 'device.end = 0' \
 		--write junit:real.junit --write sarif:real.sarif --write md:real.md --write github:real.github \
-		--write gitlab:real.gitlab --write openmetrics:real.openmetrics >text 2>&1 || status=$?
+		>text 2>&1 || status=$?
 	[ "$status" = 1 ]
 	"$build/unit/analysis/view/gate/writers" "$PWD"
 }
@@ -90,39 +90,6 @@ True 17" ]
 	done
 }
 
-@test "GitLab: an array of issues, each with a path, a line, a severity and a fingerprint" {
-	run -0 node -e '
-		for (const file of ["real", "hostile"]) {
-			const issues = JSON.parse(require("fs").readFileSync(file + ".gitlab"));
-			const good = issues.every((issue) => issue.description && issue.check_name && /^[0-9a-f]{16}$/.test(issue.fingerprint) &&
-				["info", "minor", "major", "critical", "blocker"].includes(issue.severity) &&
-				issue.location.path && !issue.location.path.startsWith("/") && issue.location.lines.begin >= 1);
-			console.log(issues.length > 1, good);
-		}
-	'
-	[ "$output" = $'true true\ntrue true' ]
-}
-
-@test "OpenMetrics: read by Prometheus's parser and by promtool" {
-	if command -v promtool >/dev/null; then
-		promtool check metrics <real.openmetrics
-		promtool check metrics <hostile.openmetrics
-	fi
-	needs_readers
-	run -0 python3 - <<-'EOF'
-		from prometheus_client.openmetrics.parser import text_string_to_metric_families as families
-		for family in families(open('real.openmetrics').read()):
-		    for sample in family.samples:
-		        print(sample.name, sample.labels['measure'], sample.labels.get('limit', '-'), int(sample.value))
-		print(sum(len(family.samples) for family in families(open('hostile.openmetrics', newline='').read())))
-	EOF
-	[[ $output == *"cuflight_check_observed_bytes host.end - 450000"* ]]
-	[[ $output == *"cuflight_check_allowed_bytes host.peak host.peak <= 1GiB 1073741824"* ]]
-	[[ $output == *"cuflight_check_exceeded host.end host.end = 0 1"* ]]
-	[[ $output != *"observed_bytes device.end"* ]] # unknown: no sample
-	[ "${lines[-1]}" = 33 ]
-}
-
 @test "Markdown: a table with a row for each limit; nothing of the recording is markup" {
 	needs_readers
 	run -0 python3 - <<-'EOF'
@@ -140,12 +107,12 @@ True 17" ]
 
 @test "several documents at once, one of them on stdout; a format that does not exist is refused" {
 	cd "$home"
-	expect 0 check "$BATS_FILE_TMPDIR/leaks.cuf" 'host.peak <= 1GiB' --write=junit:a.xml -w github:- --write openmetrics:-
+	expect 0 check "$BATS_FILE_TMPDIR/leaks.cuf" 'host.peak <= 1GiB' --write=junit:a.xml -w github:- --write md:-
 	[ -s a.xml ]
-	holds out "# EOF"
+	holds out "### cuflight"
 	expect 0 check "$BATS_FILE_TMPDIR/leaks.cuf" 'host.peak <= 1GiB' --write=junit:a.xml # replaced
 	expect 2 check "$BATS_FILE_TMPDIR/leaks.cuf" --write yaml:a
-	holds err "invalid value 'yaml:a' for --write" "junit, sarif, md, github, gitlab, openmetrics"
+	holds err "invalid value 'yaml:a' for --write" "junit, sarif, md, github"
 	expect 2 check "$BATS_FILE_TMPDIR/leaks.cuf" --write junit:
 	expect 2 check "$BATS_FILE_TMPDIR/leaks.cuf" --write junit:/nowhere/a.xml
 	holds err "cannot write '/nowhere/a.xml"

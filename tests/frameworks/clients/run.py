@@ -79,17 +79,17 @@ def jax():
 
 
 @functools.cache
-def rmm(source=HERE / 'rmm_pool.cpp'):
-    """Headers, made into a program: WORK/rmm/ and the name of its source."""
-    include, program = packages() / 'librmm/include', folder('rmm') / source.stem
+def rmm():
+    """Headers, made into a program: WORK/rmm/rmm_pool."""
+    include, program = packages() / 'librmm/include', folder('rmm') / 'rmm_pool'
     cuda = ROOT / 'build/cuda12/include'
     if not cuda.exists():
         raise stand_in.Skip('no build/cuda12: run scripts/setup')
     folders = [include, include / 'rapids', include / 'rapids/libcudacxx', cuda, packages() / 'nvidia/cu13/include']
     settings = ['LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE', 'FMT_HEADER_ONLY', 'SPDLOG_FMT_EXTERNAL']
-    object_file = WORK / f'rmm/{source.stem}.o'
+    object_file = WORK / 'rmm/rmm_pool.o'
     stand_in.output('g++', '-std=c++17', '-O1', '-g', '-w', *(f'-D{name}' for name in settings), *(f'-I{path}' for path in folders),
-                    '-c', source, '-o', object_file)
+                    '-c', HERE / 'rmm_pool.cpp', '-o', object_file)
     wanted = [line.split()[-1] for line in stand_in.output('nm', '--undefined-only', object_file).splitlines()]
     preload, environment = stand_in.make_runtime('libcudart.so.12', wanted, WORK / 'rmm')
     stand_in.output('g++', object_file, '-o', program, *preload[1:], '-ldl', '-lpthread')
@@ -247,6 +247,5 @@ def transformers_cache():
 
 
 TESTS = cupy_pool, cupy_async, onnxruntime_power, onnxruntime_same, jax_preallocated, jax_growing, rmm_pool, rmm_arena, rmm_async, transformers_cache
-if __name__ == '__main__': # tests/frameworks/what_if needs the libraries only
-    stand_in.tap([(f'{test.__doc__}: the report has what it took, and why it failed', test) for test in TESTS
-                  if not sys.argv[1:] or test.__name__ in sys.argv[1:]])
+stand_in.tap([(f'{test.__doc__}: the report has what it took, and why it failed', test) for test in TESTS
+              if not sys.argv[1:] or test.__name__ in sys.argv[1:]])
