@@ -118,19 +118,27 @@ static size_t lumped(const struct series *series)
 	return rest.ups && series->bytes[1] - series->bytes[0] > 4 * rest.rise / (double)rest.ups;
 }
 
-/* Of the site, else of its line of the program where it has a part in its growth. */
+static bool is_judged_by_age(const struct growth *growth, const struct site *site)
+{
+	return growth->survivals && !site->holds_blocks && !is_of_threads(growth, site);
+}
+
 static struct survival_growth survival_of(const struct growth *growth, const struct site *site)
 {
-	struct survival_growth own = { SURVIVAL_NOTHING, NAN, NAN, NAN, NAN };
-	if (!growth->survivals || site->holds_blocks || is_of_threads(growth, site))
-		return own;
-	own = survival_judge(&growth->survivals[site->floor], &growth->all, &growth->time,
-			     growth->is_failure);
-	if (own.verdict == SURVIVAL_NOTHING && growth->pools && site->live_bytes >= PART_LEAST)
-		own.verdict = survival_judge(&growth->pools[growth->pool_of_floor[site->floor]],
-					     &growth->all, &growth->time, growth->is_failure)
-				      .verdict;
-	return own;
+	if (!is_judged_by_age(growth, site))
+		return (struct survival_growth){ SURVIVAL_NOTHING, NAN, NAN, NAN, NAN };
+	return survival_judge(&growth->survivals[site->floor], &growth->all, &growth->time,
+			      growth->is_failure);
+}
+
+/* Of its line of the program, where the site is large enough to have a part in its growth. */
+static enum survival_verdict survival_of_line(const struct growth *growth, const struct site *site)
+{
+	if (!growth->pools || !is_judged_by_age(growth, site) || site->live_bytes < PART_LEAST)
+		return SURVIVAL_NOTHING;
+	return survival_judge(&growth->pools[growth->pool_of_floor[site->floor]], &growth->all,
+			      &growth->time, growth->is_failure)
+		.verdict;
 }
 
 /* Whether rises and falls are those of the program. Those of a sample are chance. */
@@ -140,12 +148,9 @@ static bool cycles_prove(const struct growth *growth)
 }
 
 /* A leak or growing; else CLASS_LIVE. */
-static enum fact_class class_by_growth(const struct growth *growth, const struct site *site,
-				       const struct series *series,
-				       const struct trend_steps *steps)
+static enum fact_class class_by_growth(const struct growth *growth, enum survival_verdict survival,
+				       bool has_leaked)
 {
-	enum survival_verdict survival = survival_of(growth, site).verdict;
-	bool has_leaked = is_leak(growth, site, series, steps);
 	if ((has_leaked && cycles_prove(growth)) || survival == SURVIVAL_LASTING)
 		return CLASS_LEAK;
 	if (survival == SURVIVAL_GROWING || (has_leaked && growth->is_failure))
@@ -153,26 +158,36 @@ static enum fact_class class_by_growth(const struct growth *growth, const struct
 	return CLASS_LIVE;
 }
 
-/* A site that does not rise from cycle to cycle is live, unless its blocks' ages tell otherwise:
- * all cycles may be of the start. A rise that has ended is no leak: the site filled a cache, or
- * the program's state. */
-static enum fact_class class_of(const struct growth *growth, const struct site *site,
-				const struct series *series)
+/* A rise that has ended is no leak: the site filled a cache, or the program's state. */
+static enum fact_class class_by_shape(const struct site *site, const struct trend_steps *steps,
+				      double rise)
 {
-	enum fact_class class;
-	size_t first = lumped(series);
-	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
-	double rise = 0;
-	if (series->count > 1)
-		rise = series->bytes[series->count - 1] - series->bytes[0];
-	class = class_by_growth(growth, site, series, &steps);
-	if (class != CLASS_LIVE || rise <= 0)
-		return class;
-	if (steps.rise_second_half > rise / 20)
+	if (rise <= 0)
+		return CLASS_LIVE;
+	if (steps->rise_second_half > rise / 20)
 		return CLASS_RETAINED;
 	if (site->late_allocs && site->free_count) /* it still replaces blocks, at its full size */
 		return CLASS_BOUNDED_CACHE;
 	return CLASS_LIVE;
+}
+
+/* A site that does not rise from cycle to cycle is live, unless its blocks' ages tell otherwise:
+ * all cycles may be of the start. What its line does is no matter to a cache that stands still. */
+static enum fact_class class_of(const struct growth *growth, const struct site *site,
+				const struct series *series)
+{
+	size_t first = lumped(series);
+	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
+	bool has_leaked = is_leak(growth, site, series, &steps);
+	enum fact_class grows = class_by_growth(growth, survival_of(growth, site).verdict,
+						has_leaked), shape;
+	double rise = 0;
+	if (series->count > 1)
+		rise = series->bytes[series->count - 1] - series->bytes[0];
+	shape = class_by_shape(site, &steps, rise);
+	if (grows == CLASS_LIVE && shape != CLASS_BOUNDED_CACHE)
+		grows = class_by_growth(growth, survival_of_line(growth, site), has_leaked);
+	return grows == CLASS_LIVE ? shape : grows;
 }
 
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)

@@ -209,6 +209,21 @@ static bool is_of_parallel_row(const struct build *build, const struct fact_site
 	return parallel && parallel * PARALLEL_PART >= row;
 }
 
+/* Growth in one pass, beside a cache at its bound that holds more, is one large request: no turns
+ * were seen that keep something. */
+static bool is_beside_cache(const struct build *build, const struct fact_site *site)
+{
+	const struct facts *facts = build->facts;
+
+	for (size_t i = 0; is_one_pass(site) && i < facts->leak_count; i++) {
+		const struct fact_site *other = &facts->leaks[i];
+		if (other->class == CLASS_BOUNDED_CACHE && other->kind == site->kind &&
+		    other->process == site->process && other->bytes > site->bytes)
+			return true;
+	}
+	return false;
+}
+
 /* What grows without being proven a leak counts where memory ran out: then it took part in it. */
 static bool counts_as_leak(const struct build *build, const struct evidence *evidence,
 			   const struct fact_site *site)
@@ -218,7 +233,8 @@ static bool counts_as_leak(const struct build *build, const struct evidence *evi
 	if (site->class == CLASS_LEAK)
 		return true;
 	return site->class == CLASS_GROWING && failed && !site->is_doubling &&
-	       !is_loading(build, site) && !is_of_parallel_row(build, site) && !is_round(site);
+	       !is_loading(build, site) && !is_of_parallel_row(build, site) && !is_round(site) &&
+	       !is_beside_cache(build, site);
 }
 
 /* Over all call sites of this process: leaks, and caches that stopped growing. */

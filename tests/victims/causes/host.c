@@ -172,11 +172,13 @@ static void host_killed_by_arenas(void)
 	}
 }
 
-/* H3: a prompt cache within its bound, which is most of the limit; then a prompt that is large. */
+/* H3: a prompt cache within its bound, which is most of the limit; then a prompt that is large, and
+ * that may come slowly. */
 static void host_killed_beside_cache(void)
 {
 	enum { ENTRIES = 140 };
 	static void *cache[ENTRIES];
+	unsigned piece_us = chance(0.5) ? 300 : 10000;
 	size_t entry = 72 * MiB / ENTRIES / KiB * KiB;
 	small_model();
 	say("cause S9.H3");
@@ -189,7 +191,7 @@ static void host_killed_beside_cache(void)
 	}
 	for (unsigned i = 0; i < 64; i++) {
 		parse_tool_output(2 * MiB);
-		pause_us(300);
+		pause_us(piece_us);
 	}
 }
 
