@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cause_fixture NAME [--seed=N] [--scale=F] [--value=N] [--by-bytes=N] [--apart] [--no-tenant]
- * [--whole] [--doubled] [--idle-tenant] [--holes]: plays one scenario.
+ * [--whole] [--doubled] [--idle-tenant] [--holes] [--slow]: plays one scenario.
  * cause_fixture --list: prints their names and the MiB of the memory cgroup that each needs, 0 for
  * none.
  * cause_fixture NAME --settings [--seed=N] ...: prints the options that its user would have
@@ -70,6 +70,39 @@ void say_not(const char *ids)
 		say("not %s", id);
 }
 
+/* ---- time ---- */
+
+enum { SLOWER = 10 };
+
+static uint64_t clock_us(clockid_t clock)
+{
+	struct timespec t;
+	MUST(clock_gettime(clock, &t));
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void sleep_us(uint64_t us)
+{
+	nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
+}
+
+void pause_us(unsigned us) { sleep_us(request.slow ? SLOWER * (uint64_t)us : us); }
+
+void slow_down(void)
+{
+	static __thread uint64_t last_us, owed_us;
+
+	if (!request.slow)
+		return;
+	if (last_us)
+		owed_us += (SLOWER - 1) * (clock_us(CLOCK_MONOTONIC) - last_us);
+	if (owed_us >= 1000) {
+		sleep_us(owed_us);
+		owed_us = 0;
+	}
+	last_us = clock_us(CLOCK_MONOTONIC);
+}
+
 /* ---- the device ---- */
 
 size_t share_of(double share) { return whole((size_t)((double)device_total * share), MiB); }
@@ -77,6 +110,7 @@ size_t share_of(double share) { return whole((size_t)((double)device_total * sha
 device_ptr device_malloc(size_t bytes)
 {
 	CUdeviceptr ptr = 0;
+	slow_down();
 	return cu.alloc(&ptr, bytes) ? 0 : ptr;
 }
 
@@ -115,6 +149,7 @@ device_ptr pool_new(void)
 device_ptr pool_malloc(device_ptr pool, device_ptr stream, size_t bytes)
 {
 	CUdeviceptr ptr = 0;
+	slow_down();
 	return cu.alloc_pool(&ptr, bytes, (CUmemoryPool)(uintptr_t)pool,
 	                     (CUstream)(uintptr_t)stream)
 	               ? 0
@@ -326,13 +361,6 @@ void noise(unsigned rounds)
 		noise_round(&noise_here);
 }
 
-static uint64_t clock_us(clockid_t clock)
-{
-	struct timespec t;
-	MUST(clock_gettime(clock, &t));
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-}
-
 static uint64_t worked_by_others_us(void)
 {
 	return clock_us(CLOCK_PROCESS_CPUTIME_ID) - clock_us(CLOCK_THREAD_CPUTIME_ID);
@@ -380,8 +408,6 @@ void forward(size_t bytes)
 	noise(1);
 }
 
-void pause_us(unsigned us) { nanosleep(&(struct timespec){0, us * 1000l}, NULL); }
-
 /* ---- the command line ---- */
 
 static const struct scenario *const tables[] = { loading_scenarios, kv_scenarios,
@@ -425,6 +451,8 @@ static void read_arguments(int argc, char **argv)
 			request.idle_tenant = true;
 		else if (!strcmp(argv[i], "--holes"))
 			request.holes = true;
+		else if (!strcmp(argv[i], "--slow"))
+			request.slow = true;
 		else if (!strncmp(argv[i], "--by-bytes=", 11))
 			request.by_bytes = strtoull(argv[i] + 11, NULL, 10);
 	random_state = request.seed * 0x100000001b3ull + (uint64_t)(request.scale * 1000);

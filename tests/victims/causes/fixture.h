@@ -53,8 +53,8 @@ extern struct request {
 	bool no_tenant;     /* --no-tenant: other processes are on another device, or gone */
 	bool whole;         /* --whole: without the limit that the program set itself */
 	/* what must not change the cause: everything twice as large; an idle process that has 2 % of
-	 * the device; small holes, 1 % of it */
-	bool doubled, idle_tenant, holes;
+	 * the device; small holes, 1 % of it; ten times as slow */
+	bool doubled, idle_tenant, holes, slow;
 } request;
 #define UNKNOWN UINT64_MAX
 
@@ -137,5 +137,8 @@ void noise_end(void);
 /* one step of a forward pass: blocks of these bytes come and go; gives up when refused */
 void forward(size_t bytes);
 void pause_us(unsigned us);
+/* --slow: the next request comes after ten times as long; sleeps of 1 ms at least. Every request
+ * calls it. */
+void slow_down(void);
 
 #endif

@@ -18,6 +18,7 @@ tensor *feature_map(size_t bytes) { return torch.malloc(bytes); }
 
 tensor *tensor_take(tensor_site *at, size_t bytes)
 {
+	slow_down();
 	tensor *t = at(bytes);
 	if (t)
 		return t;
