@@ -209,7 +209,7 @@ static bool is_of_parallel_row(const struct build *build, const struct fact_site
 	return parallel && parallel * PARALLEL_PART >= row;
 }
 
-/* Growth in one pass, beside a cache at its bound that holds more, is one large request: no turns
+/* Growth in one pass, next to a full cache that holds more, is one large request: no turns
  * were seen that keep something. */
 static bool is_beside_cache(const struct build *build, const struct fact_site *site)
 {

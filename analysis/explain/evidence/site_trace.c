@@ -8,7 +8,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
-enum { HEIGHT_LEAST = 4, STEPS_LEAST = 8 };
+enum { HEIGHT_LEAST = 4, STEPS_LEAST = 8, NEAR_PART = 3, REST_MOST = 1 << 20 };
 
 void site_traces_init(struct site_traces *traces)
 {
@@ -99,6 +99,18 @@ static void count_step(struct site_trace *trace, uint64_t step)
 	trace->steps[rarest].hits--;
 }
 
+/* Is it about as large as the most frequent step so far? A block of PyTorch's is larger than the
+ * request by up to 1 MiB that was not split off. */
+static bool is_near_step(const struct site_trace *trace, uint64_t rise)
+{
+	uint64_t step, rest;
+
+	if (!site_trace_step(trace, &step))
+		return false;
+	rest = least_of(step / NEAR_PART, REST_MOST);
+	return rise - step + rest <= 2 * rest;
+}
+
 /* A rise or fall is relative to the allocation before, of any thread. */
 void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event)
 {
@@ -111,6 +123,7 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 		trace->log_sum += factor;
 		trace->log_squares += factor * factor;
 		count_step(trace, event->bytes - trace->last_bytes);
+		trace->near_steps += is_near_step(trace, event->bytes - trace->last_bytes);
 	} else if (trace->allocs && event->bytes < trace->last_bytes) {
 		trace->falls++;
 	}
@@ -180,9 +193,11 @@ uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step)
 
 double site_trace_arithmetic(const struct site_trace *trace)
 {
-	uint64_t step, hits = site_trace_step(trace, &step);
+	uint64_t step;
 
-	return hits >= STEPS_LEAST ? (double)hits / (double)trace->rises : 0;
+	if (site_trace_step(trace, &step) < STEPS_LEAST)
+		return 0;
+	return (double)trace->near_steps / (double)trace->rises;
 }
 
 /* The variance of the logarithm is small for doubling; equal steps are excluded by their count. */

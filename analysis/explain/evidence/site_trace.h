@@ -25,6 +25,7 @@ struct site_trace {
 	struct {
 		uint64_t step, hits;
 	} steps[SITE_TRACE_STEPS]; /* by which it rose, the most frequent ones */
+	uint64_t near_steps; /* rises by about the most frequent one of then */
 	double log_sum, log_squares; /* of the factors by which it rose */
 	uint64_t live, live_bytes;
 	uint64_t peak_before; /* the most blocks at once before the present rise */
@@ -71,7 +72,7 @@ uint64_t site_traces_at_peak(const struct site_traces *traces, const struct site
 
 /* The step by which it rose most often, and how often; 0 hits: it never rose. */
 uint64_t site_trace_step(const struct site_trace *trace, uint64_t *step);
-/* Of its rises, the share by that step; 0 where those are fewer than eight. */
+/* Of its rises, the share by about that step; 0 where fewer than eight were by just that. */
 double site_trace_arithmetic(const struct site_trace *trace);
 /* The factors by which it rose are much the same, and not those of equal steps. */
 bool site_trace_is_geometric(const struct site_trace *trace);
