@@ -4,6 +4,7 @@
 #include "analysis/base/numbers.h"
 
 #define PACKED_NOT 0.99 /* below the threshold of every rule that needs gaps to matter */
+#define BURST_LEAST 0.6 /* of its bytes: equal matrices are half of a layer of a model */
 
 static void change(struct evidence *evidence, enum signal signal, double value)
 {
@@ -50,7 +51,7 @@ static void recognise_cache(struct evidence *evidence, const struct history *his
 	/* A cache requested in one piece: the blocks that are there already are something else. */
 	if (!history->family_after_query || one_buffer || (!named && is_of_slots(evidence)))
 		return;
-	if (!(evidence->signals[SIGNAL_burst].value >= 0.5) && !named)
+	if (!(evidence->signals[SIGNAL_burst].value >= BURST_LEAST) && !named)
 		return;
 	if (metrics[METRIC_kv] == CUF_UNKNOWN)
 		metrics[METRIC_kv] = metrics[METRIC_family_bytes];
