@@ -49,9 +49,8 @@ has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && ec
 HTTP     ?= $(call has_header,microhttpd.h)
 CURSES   ?= $(call has_header,ncursesw/curses.h)
 cmd_src  := $(filter-out analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c \
-            analysis/cmd/top/$(if $(CURSES),screen_absent,curses_%).c, \
-            $(wildcard analysis/*/*.c analysis/*/*/*.c)) \
-            analysis/cmd/target/asker/nvml_reader.c
+            analysis/cmd/top/$(if $(CURSES),screen_absent,curses_%).c analysis/cmd/target/asker.c, \
+            $(wildcard analysis/*/*.c analysis/*/*/*.c))
 both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides
 core_obj := $(core_src:%.c=$(B)/obj/%.o)
 hook_obj := $(hook_src:%.c=$(B)/obj/%.o)
@@ -163,8 +162,8 @@ $(B)/obj/analysis/%.o: analysis/%.c
 # A program inside the command: the asker, which loads libraries. A static command needs another
 # compiler for it, and has the recorder inside.
 PROGRAM_CC ?= $(CC)
-asker_src := analysis/cmd/target/asker/asker.c analysis/cmd/target/asker/nvml_reader.c
-$(B)/asker: $(asker_src) analysis/cmd/target/asker/nvml_reader.h $(wildcard interpose/abi/*.h)
+asker_src := analysis/cmd/target/asker.c analysis/cmd/target/nvml_reader.c
+$(B)/asker: $(asker_src) analysis/cmd/target/nvml_reader.h $(wildcard interpose/abi/*.h)
 	@mkdir -p $(@D)
 	$(call say,LINK)$(PROGRAM_CC) $(filter-out -fsanitize=%,$(PLAIN)) $(CFLAGS) $(LDFLAGS) -s \
 		$(asker_src) -o $@ -ldl

@@ -56,6 +56,9 @@ static inline double ratio_or_zero(double part, double whole)
 static inline int compare_numbers(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
 
 /* A comparison for qsort and bsearch over uint64_t, ascending. */
-int compare_uint64(const void *a, const void *b);
+static inline int compare_uint64(const void *a, const void *b)
+{
+	return compare_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
+}
 
 #endif

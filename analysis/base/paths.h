@@ -14,4 +14,11 @@ const char *path_base_name(const char *path);
 /* The text as one word of a shell command: unchanged where that is safe, else in single quotes. */
 void path_quote_shell(const char *path, char *out, size_t bytes);
 
+/*
+ * What people call a program: of an interpreter the script, module or archive that it runs
+ * (agent.py, -m pkg, app.jar), else the executable's base name. Contract: exe and cmdline as
+ * recorded, words separated by blanks; neither may be NULL. "?" where both are empty.
+ */
+void program_name(const char *exe, const char *cmdline, char *out, size_t bytes);
+
 #endif

@@ -5,8 +5,8 @@
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/gate/environment.h"
-#include "analysis/gate/judge/baseline.h"
+#include "analysis/gate/baseline.h"
+#include "analysis/gate/finding.h"
 #include "analysis/symbols/symbols.h"
 
 enum { GAPS_MAX = 8, FEW_RUNS = 3 };

@@ -6,7 +6,7 @@
 #include "analysis/cmd/run/gate_outputs.h"
 #include "analysis/cmd/run/judge_run.h"
 #include "analysis/recording/cut_guard.h"
-#include "analysis/view/gate/gate_view.h"
+#include "analysis/view/commands/gate_view.h"
 
 static int write_result(const struct opts *opts, const struct gate_result *result)
 {

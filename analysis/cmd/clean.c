@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
@@ -18,7 +19,6 @@
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/replay/run.h"
-#include "analysis/view/clean.h"
 #include "interpose/abi/format.h"
 
 #define NS_PER_DAY 86400000000000ull

@@ -14,7 +14,7 @@
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/gate/diff_view.h"
+#include "analysis/view/commands/diff_view.h"
 
 enum { ROWS_DEFAULT = 15, SITES_MAX = 100000, SENTENCE_BYTES = 1024 };
 #define LEAST_DEFAULT (64u << 10)

@@ -3,10 +3,10 @@
 #include "analysis/cmd/cmd.h"
 
 #include <json-c/json.h>
+#include "analysis/base/clean.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/doctor/checks.h"
-#include "analysis/view/clean.h"
 #include "analysis/view/flow.h"
 
 enum { DOCTOR_INDENT = 25 };

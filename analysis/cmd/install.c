@@ -12,10 +12,10 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "analysis/embedded/embedded.h"
 #include "analysis/base/paths.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/target/embedded.h"
 #include "analysis/cmd/target/library.h"
 
 enum { PATH_ROOM = PATH_MAX + 64 };

@@ -8,7 +8,7 @@
 #include "analysis/gate/phase_use.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/gate/phases_view.h"
+#include "analysis/view/commands/phases_view.h"
 
 /* What is open while the answer is made. facts: only where call sites are named. */
 struct reading {

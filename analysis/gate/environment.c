@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fingerprint of an environment, and how two of them differ. */
-#include "analysis/gate/environment.h"
+#include "analysis/gate/finding.h"
 
 #include <stdio.h>
 #include <stdlib.h>

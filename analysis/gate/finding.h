@@ -4,7 +4,7 @@
  * writers of JUnit, SARIF, Markdown and the text all read this.
  *
  * Contract: plain data in the arena of the result; nothing changes after gate_check. Texts are
- * never NULL unless noted; those of the recording are foreign (view/clean.h before printing).
+ * never NULL unless noted; those of the recording are foreign (base/clean.h before printing).
  * Quantities that are unknown are CUF_UNKNOWN. An array and its count are one pair.
  */
 #ifndef ANALYSIS_GATE_FINDING_H
@@ -81,6 +81,22 @@ struct gate_result {
 	size_t note_count;
 	uint64_t suppressed_bytes;    /* of all findings */
 };
+
+/*
+ * What must be the same in two runs before their memory can be compared.
+ *
+ * Contract: texts are in the arena; facts are borrowed during the call. A part that one side does
+ * not know makes no difference. environment_difference returns a sentence, or NULL where the two
+ * are comparable; versions of frameworks differ without making a comparison useless, so
+ * environment_remark has a sentence for those.
+ */
+struct facts;
+void environment_take(const struct facts *facts, struct arena *arena,
+		      struct gate_environment *out);
+const char *environment_difference(const struct gate_environment *baseline,
+				   const struct gate_environment *now, struct arena *arena);
+const char *environment_remark(const struct gate_environment *baseline,
+			       const struct gate_environment *now, struct arena *arena);
 
 /* 0 nothing exceeded, 1 exceeded, 3 inconclusive and nothing exceeded. */
 int gate_exit_status(const struct gate_result *result);

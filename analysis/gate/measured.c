@@ -14,7 +14,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/facts/facts.h"
 #include "analysis/gate/account.h"
-#include "analysis/gate/environment.h"
+#include "analysis/gate/finding.h"
 #include "analysis/gate/phase_use.h"
 
 enum { SITES_MAX = 1000 }; /* of each group; smaller ones are not compared */

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/clean.h"
 
 enum { TABLE_CELL_BYTES = 1024, TABLE_GAP = 2, TABLE_FLEX_MIN = 12 };
 

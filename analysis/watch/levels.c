@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
 #include "analysis/replay/rank.h"
-#include "analysis/view/clean.h"
 
 /* ---- the control group ---- */
 

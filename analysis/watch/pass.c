@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/cause.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/frameworks/model_name.h"
 #include "analysis/live/judge.h"
+#include "analysis/names/places.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/clean.h"
-#include "analysis/names/places.h"
 #include "analysis/watch/levels.h"
 #include "analysis/watch/pass_sites.h"
 

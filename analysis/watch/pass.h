@@ -3,7 +3,7 @@
  * One pass over one recording: what a full report knows, as plain data of a fixed size. A pass is
  * made in a process of its own (worker.h), so its result has no pointers.
  *
- * Contract: texts are printable (view/clean.h), terminated and cut to fit. Unknown is CUF_UNKNOWN,
+ * Contract: texts are printable (base/clean.h), terminated and cut to fit. Unknown is CUF_UNKNOWN,
  * of doubles NAN. Times are CLOCK_REALTIME. A pass that could not be made has `error` and nothing
  * else.
  */

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/clean.h"
 
 /* Named and summed before the largest are kept: more call sites than that are the small end of a
  * long list. */

@@ -83,7 +83,9 @@ struct allocator_model {
 	void (*close)(void *state);
 };
 
-/* All models, NULL-terminated; in models.c. */
+/* Only the driver: the floor with which allocators are compared; in driver_pages.c. */
+extern const struct allocator_model driver_model;
+/* All models, NULL-terminated; in trials.c. */
 extern const struct allocator_model *const allocator_models[];
 
 /*

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PyTorch's caching allocator for CUDA as a model, native and with expandable segments. Contract:
- * that of allocator_model.h. pytorch_trials adds what is worth trying for a trace with blocks of
- * PyTorch, the recorded setting not included.
+ * that of allocator_model.h.
  */
 #ifndef ANALYSIS_WHAT_IF_PYTORCH_H
 #define ANALYSIS_WHAT_IF_PYTORCH_H
 
 #include "analysis/what_if/allocator_model.h"
-#include "analysis/what_if/trials.h"
 
 extern const struct allocator_model pytorch_model;
 
@@ -18,7 +16,5 @@ bool pytorch_is_before(const char *version, unsigned minor);
 /* The blocks of a state of pytorch_model; borrowed. For comparisons with the real allocator. */
 struct caching;
 const struct caching *pytorch_caching(const void *state);
-
-void pytorch_trials(struct trials *trials, const struct trace *trace);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is worth trying for a trace: settings of allocators, and changes of the work. Each file that
- * knows some adds its rows (the table in trials_collect.c); nobody else names a setting.
+ * knows some adds its rows (the table in trials.c); nobody else names a setting.
  *
  * Contract: texts are in the arena or constant, never NULL unless noted. A trial without a model
  * keeps that of the recording. change makes a new trace, which the caller frees, or returns NULL
@@ -10,8 +10,12 @@
 #ifndef ANALYSIS_WHAT_IF_TRIALS_H
 #define ANALYSIS_WHAT_IF_TRIALS_H
 
+#include "analysis/base/numbers.h"
 #include "analysis/what_if/allocator_model.h"
 #include "analysis/what_if/trace.h"
+
+/* What is smaller than this share of the device is not what fills it. */
+#define NOTABLE_SHARE 0.1
 
 enum trial_kind {
 	TRIAL_RECORDED, /* as recorded: tells whether the model can be believed */
@@ -48,9 +52,25 @@ struct trials {
 	size_t count, room;
 	struct arena *arena;
 };
-void trials_add(struct trials *trials, struct trial trial);
+static inline void trials_add(struct trials *trials, struct trial trial)
+{
+	xalloc_grow(&trials->rows, trials->count, &trials->room, sizeof *trials->rows);
+	trials->rows[trials->count++] = trial;
+}
 /* Whether so many bytes are a part of what fills the device; true where its size is unknown. */
-bool trials_is_notable(const struct trace *trace, uint64_t bytes);
+static inline bool trials_is_notable(const struct trace *trace, uint64_t bytes)
+{
+	return !is_known(trace->capacity_bytes) ||
+	       (double)bytes >= NOTABLE_SHARE * (double)trace->capacity_bytes;
+}
+
+/* Those that each file knows. The driver's pool instead of PyTorch's; ggml's two pools: what is
+ * known of the one that the program did not have. */
+void pytorch_trials(struct trials *trials, const struct trace *trace);
+void cuda_async_trials(struct trials *trials, const struct trace *trace);
+void ggml_trials(struct trials *trials, const struct trace *trace);
+void work_trials(struct trials *trials, const struct trace *trace);
+extern const struct allocator_model cuda_async_model;
 
 /* Fills rows for this trace, the recorded one first; end with free(rows). */
 void trials_collect(struct trials *trials, const struct trace *trace, struct arena *arena);

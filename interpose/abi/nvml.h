@@ -4,7 +4,7 @@
  * They are declared here after NVIDIA's nvml.h and nvidia-ml-py, so a build needs neither.
  *
  * Data only. Two readers use it: hooks/cuda/nvml.c in the recorded process, and
- * analysis/cmd/target/asker/nvml_reader.c in a child of `cuflight run`.
+ * analysis/cmd/target/nvml_reader.c in a child of `cuflight run`.
  * Contract for both: a driver may lack any function (NULL). Any answer may be wrong, so counts are
  * clamped and record lengths are measured. NVML counts its initialisations: init and shutdown in
  * pairs leave the program's use of it as it was. NVML is thread-safe and never calls back.

@@ -46,14 +46,14 @@ FAULTS = [
     ('events of threads are not put in order', 'analysis/recording/events.c', 'merge->sorted &= seq >= merge->last_seq;', ';'),
     ('names are those of the next instruction', 'analysis/names/frames.c',
      'elf_address = addr - module->base - 1;', 'elf_address = addr - module->base + 16;'),
-    ('what the end held is compared with the peak before', 'analysis/gate/judge/compared.c',
+    ('what the end held is compared with the peak before', 'analysis/gate/compared.c',
      'return at_end ? site->before->end.median', 'return !at_end ? site->before->end.median'),
     ('JSON: two fields of an allocator are exchanged', 'analysis/view/json/json_host.c',
      '"system_bytes", allocator->system_bytes', '"system_bytes", allocator->live_bytes'),
     ('pprof: a function has its file as its name', 'analysis/view/export/pprof.c',
      'FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4',
      'FUNCTION_ID = 1, FUNCTION_NAME = 4, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 2'),
-    ("what-if: the driver's pool refuses with free pages", 'analysis/what_if/trials/cuda_async.c', 'trim(pool, 0);\n\t\tif', 'if'),
+    ("what-if: the driver's pool refuses with free pages", 'analysis/what_if/pools.c', 'trim(pool, 0);\n\t\tif', 'if'),
     ('nested phases have no depth', 'analysis/phases/phases_work.c', 'span.depth = outer->depth + 1;', 'span.depth = outer->depth;'),
 ]
 

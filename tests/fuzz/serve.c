@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/cmd/serve/server.h"
-#include "analysis/view/clean.h"
 #include "tests/fuzz/json_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);

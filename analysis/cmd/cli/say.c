@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "analysis/view/clean.h"
+#include "analysis/base/clean.h"
 
 static bool quiet;
 

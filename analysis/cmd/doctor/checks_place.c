@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "analysis/base/units.h"
-#include "analysis/embedded/embedded.h"
 #include "analysis/cmd/target/ask.h"
+#include "analysis/cmd/target/embedded.h"
 
 /* library.why is the reason in the words that `run` prints. */
 static void look_library(const struct check_context *context, struct check_result *result)

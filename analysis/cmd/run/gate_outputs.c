@@ -9,7 +9,7 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/gate/suppress.h"
-#include "analysis/view/gate/gate_writers.h"
+#include "analysis/view/commands/gate_writers.h"
 
 enum { SENTENCE_BYTES = 1024, DATE_BYTES = 16 };
 

@@ -10,8 +10,8 @@
 #ifndef ANALYSIS_CMD_RUN_JUDGE_RUN_H
 #define ANALYSIS_CMD_RUN_JUDGE_RUN_H
 
-#include "analysis/gate/judge/baseline.h"
-#include "analysis/gate/judge/check.h"
+#include "analysis/gate/baseline.h"
+#include "analysis/gate/check.h"
 #include "analysis/symbols/symbols.h"
 
 struct suppressions;

@@ -10,7 +10,7 @@
 #include "analysis/cmd/run/gate_outputs.h"
 #include "analysis/cmd/run/judge_run.h"
 #include "analysis/gate/suppress.h"
-#include "analysis/view/gate/gate_view.h"
+#include "analysis/view/commands/gate_view.h"
 
 enum { EXCEEDED = 1, UNREADABLE = 2, INCONCLUSIVE = 3, LIMITS_MAX = 32 };
 

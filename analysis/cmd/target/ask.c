@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "analysis/embedded/embedded.h"
+#include "analysis/cmd/target/embedded.h"
 
 enum { PATIENCE_MS = 2000 };
 extern char **environ;

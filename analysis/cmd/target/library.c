@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "analysis/embedded/embedded.h"
+#include "analysis/cmd/target/embedded.h"
 
 #define LIBRARY_NAME "libcuflight.so"
 

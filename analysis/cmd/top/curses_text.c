@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/units.h"
-#include "analysis/view/clean.h"
 
 void draw_begin(struct drawing *drawing)
 {

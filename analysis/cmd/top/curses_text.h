@@ -3,7 +3,7 @@
  * Text on the screen: cut at columns, whatever the width of its characters, and the two screens
  * that are nothing but lines of it.
  *
- * Contract: texts are clean (view/clean.h). Columns beyond the screen are not drawn.
+ * Contract: texts are clean (base/clean.h). Columns beyond the screen are not drawn.
  */
 #ifndef CMD_TOP_CURSES_TEXT_H
 #define CMD_TOP_CURSES_TEXT_H

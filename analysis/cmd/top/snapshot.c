@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/base/clean.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/view/clean.h"
 
 extern char **environ;
 

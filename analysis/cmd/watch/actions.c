@@ -16,11 +16,11 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/replay/process_life.h"
-#include "analysis/view/clean.h"
 #include "analysis/watch/watch.h"
 
 void actions_init(struct actions *actions)

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/base/program_name.h"
 #include "analysis/base/parallel.h"
+#include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/framework_facts.h"
 #include "analysis/facts/passes/gpu_processes.h"

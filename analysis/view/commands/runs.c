@@ -5,11 +5,11 @@
 #include <json-c/json.h>
 #include <math.h>
 #include <string.h>
-#include "analysis/base/program_name.h"
+#include "analysis/base/clean.h"
+#include "analysis/base/paths.h"
 #include "analysis/base/units.h"
 #include "analysis/explain/cause.h"
 #include "analysis/facts/totals.h"
-#include "analysis/view/clean.h"
 #include "analysis/view/json/json_parts.h"
 #include "analysis/view/text/live.h"
 #include "analysis/view/text/text.h"

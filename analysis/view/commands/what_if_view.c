@@ -2,9 +2,9 @@
 /* Two lines a row: what is changed, as it is typed, and what it gives. */
 #include "analysis/view/commands/what_if_view.h"
 
+#include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
-#include "analysis/view/clean.h"
 #include "analysis/view/json/json_parts.h"
 
 enum { TYPED_BYTES = 512, SCREEN_ROWS = 6 /* on a terminal of 24 lines */ };

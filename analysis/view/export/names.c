@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/paths.h"
-#include "analysis/view/clean.h"
 #include "analysis/view/kinds.h"
 
 /* Control characters of a name are no data that a viewer shows. */

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/clean.h"
 #include "analysis/view/html/assets.h"
 #include "analysis/view/html/data.h"
 #include "analysis/view/html/packed.h"

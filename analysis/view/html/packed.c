@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/clean.h"
 
 /* Level 6: the data shrinks by a few per cent more at 9, in three times the time. */
 enum { LEVEL = 6, GZIP_WINDOW = 15 + 16, MEMORY = 9, CHUNK = 1 << 30 };

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/clean.h"
 
 /* The document must not end inside a character: back to where one begins. */
 static size_t end_of_character(const char *text, size_t bytes)

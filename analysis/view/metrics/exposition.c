@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/device/uuid.h"
-#include "analysis/view/clean.h"
 
 bool metric_label_next(const char **at, struct metric_label *label)
 {

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include "analysis/base/program_name.h"
+#include "analysis/base/clean.h"
+#include "analysis/base/paths.h"
 #include "analysis/frameworks/model_name.h"
-#include "analysis/view/clean.h"
 
 /* A host's name is at most 64 bytes; what claims more is cut. */
 enum { HOST_BYTES = 65 };

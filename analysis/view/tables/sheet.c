@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
-#include "analysis/view/clean.h"
+#include "analysis/base/clean.h"
 
 /* The next cell of the row; its column must have this type. */
 static struct cell *next_cell(struct sheet *sheet, enum column_type type)

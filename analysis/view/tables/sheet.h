@@ -13,7 +13,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/names/frames.h"
 #include "analysis/names/places.h"
-#include "analysis/view/rows/rows.h"
+#include "analysis/view/tables/rows.h"
 #include "analysis/view/tables/table.h"
 
 

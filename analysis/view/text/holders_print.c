@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of holders: "weights  load_weights (:58)  7.50 GiB  47%  #######  steady". */
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/units.h"
-#include "analysis/view/clean.h"
 #include "analysis/view/kinds.h"
 #include "analysis/view/text/holders.h"
 

@@ -5,10 +5,10 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
-#include "analysis/base/program_name.h"
+#include "analysis/base/paths.h"
 #include "analysis/base/units.h"
-#include "analysis/view/clean.h"
 
 enum { ROWS_DEFAULT = 10 };
 

@@ -5,8 +5,8 @@
 #include <json-c/json.h>
 #include <limits.h>
 #include <math.h>
+#include "analysis/base/clean.h"
 #include "analysis/device/uuid.h"
-#include "analysis/view/clean.h"
 
 /* A file may have any name. */
 static void add_text(struct json_object *to, const char *key, const char *text)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One reading of NVML inside the recorded process. `cuflight run` has a reader of its own
- * (analysis/cmd/target/asker/nvml_reader.c), because neither side may be built from the other's
+ * (analysis/cmd/target/nvml_reader.c), because neither side may be built from the other's
  * sources.
  *
  * Contract: no allocation, no lock of ours, no call into libc. One reading at a time: room and

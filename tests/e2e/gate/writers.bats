@@ -20,7 +20,7 @@ setup_file() {
 		--write junit:real.junit --write sarif:real.sarif --write md:real.md --write github:real.github \
 		>text 2>&1 || status=$?
 	[ "$status" = 1 ]
-	"$build/unit/analysis/view/gate/writers" "$PWD"
+	"$build/unit/analysis/view/commands/writers" "$PWD"
 }
 
 setup() {

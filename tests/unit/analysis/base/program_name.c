@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "analysis/base/program_name.h"
+#include "analysis/base/paths.h"
 
 static void test_program_name(void **state)
 {

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/cmd/target/library.h"
+#include "analysis/base/clean.h"
 #include "analysis/cmd/run/recordings.h"
-#include "analysis/view/clean.h"
+#include "analysis/cmd/target/library.h"
 #include "analysis/view/flow.h"
 #include "analysis/view/table.h"
 
