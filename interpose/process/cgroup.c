@@ -6,13 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "interpose/abi/format.h"
+#include "interpose/platform/page.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
 #include "interpose/process/proc_file.h"
 #include "interpose/platform/laws.h"
 
-enum { PATH_BYTES = 600, PAGE_BYTES = 4096 };
+enum { PATH_BYTES = 600 };
 /* version 1 writes LONG_MAX, rounded to pages, when there is no limit */
 #define NO_LIMIT (1ull << 60)
 
@@ -123,7 +124,7 @@ static void read_parts(struct cuf_process_memory *memory)
 static uint64_t statm_bytes(const char *text)
 {
 	uint64_t pages = cuf_proc_number(text, NULL);
-	return pages == CUF_UNKNOWN ? pages : pages * PAGE_BYTES;
+	return pages == CUF_UNKNOWN ? pages : pages * cuf_page_bytes();
 }
 
 /* *text moves behind the next blank. */

@@ -11,8 +11,8 @@
 
 #define V1_ROOT "/sys/fs/cgroup/memory"
 #define V2_ROOT "/sys/fs/cgroup"
-/* v1 has no word for "no limit": it reports the largest multiple of a page. */
-#define V1_NO_LIMIT (INT64_MAX / 4096 * 4096)
+/* v1 has no word for "no limit": it reports the largest multiple of a page, of 64 KiB at most. */
+#define V1_NO_LIMIT (INT64_MAX >> 16 << 16)
 
 /* The number after "key " in a file of "key value" lines; without key, the file's only number. */
 static uint64_t read_number(const char *path, const char *key)
