@@ -74,8 +74,8 @@ static void begin_outer(const struct layer *layer, struct cuf_host_outer *outer,
 		outer->is_chosen = false;
 }
 
-static __attribute__((noinline)) void *allocate_recorded(const struct layer *layer, void *context,
-							 size_t bytes)
+static __attribute__((noinline)) void *allocate_recorded(void *context, size_t bytes,
+							 const struct layer *layer)
 {
 	struct cuf_host_outer outer;
 	void *p;
@@ -86,8 +86,8 @@ static __attribute__((noinline)) void *allocate_recorded(const struct layer *lay
 	return p;
 }
 
-static __attribute__((noinline)) void *zeroed_recorded(const struct layer *layer, void *context,
-						       size_t count, size_t bytes)
+static __attribute__((noinline)) void *zeroed_recorded(void *context, size_t count, size_t bytes,
+						       const struct layer *layer)
 {
 	struct cuf_host_outer outer;
 	void *p;
@@ -100,8 +100,8 @@ static __attribute__((noinline)) void *zeroed_recorded(const struct layer *layer
 }
 
 /* skips: what cuf_host_skips_alloc returned. A refused resize leaves the old block as it was. */
-static __attribute__((noinline)) void *resize_recorded(const struct layer *layer, void *context,
-						       void *p, size_t bytes, bool skips)
+static __attribute__((noinline)) void *resize_recorded(void *context, void *p, size_t bytes,
+						       const struct layer *layer, bool skips)
 {
 	struct cuf_host_undo undo = { 0, 0 };
 	struct cuf_host_outer outer = { .is_counted = false };
@@ -119,8 +119,8 @@ static __attribute__((noinline)) void *resize_recorded(const struct layer *layer
 	return moved;
 }
 
-static __attribute__((noinline)) void release_recorded(const struct layer *layer, void *context,
-						       void *p)
+static __attribute__((noinline)) void release_recorded(void *context, void *p,
+						       const struct layer *layer)
 {
 	struct cuf_host_undo undo;
 
@@ -128,32 +128,35 @@ static __attribute__((noinline)) void release_recorded(const struct layer *layer
 	layer->real.release(context, p);
 }
 
-/* Nearly all calls take the first branch, which is a jump. */
+/*
+ * Nearly all calls take the first branch, which is a jump. The layer comes last, so that the
+ * other arguments lie where they came, whatever the compiler.
+ */
 #define WRAPPERS(name, layer) \
 	static void *name##_allocate(void *context, size_t bytes) \
 	{ \
 		return cuf_host_skips_alloc(bytes) ? (layer)->real.allocate(context, bytes) \
-						   : allocate_recorded(layer, context, bytes); \
+						   : allocate_recorded(context, bytes, layer); \
 	} \
 	static void *name##_zeroed(void *context, size_t count, size_t bytes) \
 	{ \
 		return cuf_host_skips_alloc(count * bytes) \
 			       ? (layer)->real.zeroed(context, count, bytes) \
-			       : zeroed_recorded(layer, context, count, bytes); \
+			       : zeroed_recorded(context, count, bytes, layer); \
 	} \
 	static void *name##_resize(void *context, void *p, size_t bytes) \
 	{ \
 		bool skips = cuf_host_skips_alloc(bytes); \
 		return __builtin_expect(skips, 1) && cuf_host_skips_free(p) \
 			       ? (layer)->real.resize(context, p, bytes) \
-			       : resize_recorded(layer, context, p, bytes, skips); \
+			       : resize_recorded(context, p, bytes, layer, skips); \
 	} \
 	static void name##_release(void *context, void *p) \
 	{ \
 		if (cuf_host_skips_free(p)) \
 			(layer)->real.release(context, p); \
 		else \
-			release_recorded(layer, context, p); \
+			release_recorded(context, p, layer); \
 	}
 
 #define LAYER(n) \
