@@ -22,7 +22,7 @@ examples() { sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g; s/\\(dq/"/g'; }
 	local name option
 	for name in run report what-if check baseline diff phases doctor env; do
 		for option in $(options_of "$name"); do
-			mandoc -T ascii "$root/analysis/cmd/man/cuflight-$name.1" | col -b | grep -qE -- "(^|[ ,])${option%=}([=[ ]|\$)" ||
+			mandoc -T ascii "$root/analysis/cmd/man/cuflight-$name.1" | sed 's/.\x08//g' | grep -qE -- "(^|[ ,])${option%=}([=[ ]|\$)" ||
 				{ echo "cuflight-$name(1) lacks $option" >&2; return 1; }
 		done
 	done
