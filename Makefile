@@ -23,7 +23,7 @@ PLAIN  := $(filter-out -MMD -MP,$(BASE))
 # The library runs in other people's processes: it exports only what it must and uses few bytes of
 # static TLS. It defines malloc, so the compiler must not know what malloc does.
 LIBF   := $(BASE) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-builtin \
-          -fno-plt
+          -fno-plt -fdata-sections
 # Behind CFLAGS: Ubuntu's compiler and packagers switch checks on, whose functions of glibc are not
 # in libc.map.
 UNCHECKED := -U_FORTIFY_SOURCE -fno-stack-protector
@@ -135,7 +135,7 @@ $(B)/before_2.35/libcuflight.so: $(B)/before_2.35/loaded.o
 $(recorders): $(filter-out $(loaded),$(core_obj)) $(hook_obj) $(B)/export.map \
 		$(filter %.6,$(link_libc))
 	$(call say,LINK)$(CC) $(LIBF) -shared $(LDFLAGS) \
-		-Wl,-z,defs,-z,now,-z,relro,$(bind_locally) -Wl,-soname,libcuflight.so \
+		-Wl,-z,defs,-z,now,-z,relro,--sort-section=alignment,$(bind_locally) -Wl,-soname,libcuflight.so \
 		-Wl,--version-script=$(B)/export.map $(filter %.o,$^) -o $@ $(link_libc)
 
 $(B)/cuflight: $(B)/obj/analysis/main.o $(B)/libanalysis.a

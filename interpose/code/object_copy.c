@@ -7,23 +7,20 @@
 #include "interpose/platform/guarded_copy.h"
 #include "interpose/platform/laws.h"
 
-enum { HEAD_BYTES = 4096, NOTES_BYTES_MAX = 512 };
+enum { HEAD_BYTES = CUF_PATH_BYTES_MAX, NOTES_BYTES_MAX = 512 };
 
 /* None where the first page does not have them all. */
-static void copy_headers(struct cuf_object_copy *to)
+static void copy_headers(struct cuf_object_copy *to, const uint8_t *page)
 {
-	const struct cuf_object *object = to->object;
 	ElfW(Ehdr) head;
 
-	if (object->end - object->start < HEAD_BYTES ||
-	    !cuf_guarded_copy(&head, object->start, sizeof head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_phentsize != sizeof(ElfW(Phdr)) ||
+	memcpy(&head, page, sizeof head);
+	if (memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_phentsize != sizeof(ElfW(Phdr)) ||
 	    head.e_phoff > HEAD_BYTES || head.e_phoff % 8 || head.e_phnum > CUF_HEADERS_MAX ||
 	    head.e_phnum > (HEAD_BYTES - head.e_phoff) / sizeof(ElfW(Phdr)))
 		return;
-	if (cuf_guarded_copy(to->segments, object->start + head.e_phoff,
-			     head.e_phnum * sizeof(ElfW(Phdr))))
-		to->count = head.e_phnum;
+	to->count = head.e_phnum;
+	memcpy(to->segments, page + head.e_phoff, to->count * sizeof(ElfW(Phdr)));
 }
 
 /* Searches a copy of the notes of one segment for the GNU build-id. */
@@ -52,17 +49,23 @@ static bool find_build_id(const uint8_t *notes, size_t bytes, struct cuf_object_
 	return false;
 }
 
-static void copy_build_id(struct cuf_object_copy *to)
+/* Linkers place notes in the first page as well; one that is not there is copied. */
+static void copy_build_id(struct cuf_object_copy *to, const uint8_t *page)
 {
-	uint8_t notes[NOTES_BYTES_MAX];
+	uint8_t copy[NOTES_BYTES_MAX];
 
 	for (unsigned i = 0; i < to->count; i++) {
 		const ElfW(Phdr) *segment = &to->segments[i];
-		size_t bytes = segment->p_memsz < sizeof notes ? segment->p_memsz : sizeof notes;
+		uintptr_t from = to->object->base + segment->p_vaddr;
+		size_t bytes = segment->p_memsz < sizeof copy ? segment->p_memsz : sizeof copy;
+		const uint8_t *notes = copy;
 
 		if (segment->p_type != PT_NOTE || segment->p_vaddr % 4)
 			continue;
-		bytes = cuf_guarded_copy_part(notes, to->object->base + segment->p_vaddr, bytes);
+		if (from - to->object->start <= HEAD_BYTES - bytes)
+			notes = page + (from - to->object->start);
+		else
+			bytes = cuf_guarded_copy_part(copy, from, bytes);
 		if (find_build_id(notes, bytes, to))
 			return;
 	}
@@ -70,10 +73,14 @@ static void copy_build_id(struct cuf_object_copy *to)
 
 void cuf_object_take_copy(struct cuf_object_copy *to, const struct cuf_object *object)
 {
+	uint8_t *page = (uint8_t *)to->path; /* room, until the path is there */
+
 	to->object = object;
 	to->count = to->build_id_bytes = 0;
-	copy_headers(to);
-	copy_build_id(to);
+	if (object->end - object->start >= HEAD_BYTES &&
+	    cuf_guarded_copy(page, object->start, HEAD_BYTES))
+		copy_headers(to, page);
+	copy_build_id(to, page);
 	to->path_bytes = strnlen(to->path,
 				 cuf_guarded_copy_part(to->path, (uintptr_t)to->object->path,
 						       sizeof to->path));

@@ -127,7 +127,10 @@ INSIDE int strcmp(const char *left, const char *right) { return strncmp(left, ri
 
 INSIDE char *strchr(const char *text, int wanted)
 {
-	return memchr(text, wanted, strlen(text) + 1);
+	for (; *text != (char)wanted; text++)
+		if (!*text)
+			return NULL;
+	return (char *)(uintptr_t)text;
 }
 
 INSIDE char *strrchr(const char *text, int wanted)

@@ -168,6 +168,13 @@ static void forget_move(void)
 }
 CUF_AT_FORK_CHILD(forget_move);
 
+/* A thread that moves the recording sets `moving`, and reads nothing before gate_fence_threads. */
+bool cuf_handover_is_ahead(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return cuf_handover_is_pending() && !__atomic_load_n(&moving, __ATOMIC_SEQ_CST);
+}
+
 static bool is_inside(const struct cuf_thread *slot)
 {
 	return __atomic_load_n(&slot->busy, __ATOMIC_SEQ_CST) && cuf_thread_alive(slot->tid);

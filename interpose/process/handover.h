@@ -34,6 +34,12 @@ static inline bool cuf_handover_is_pending(void)
 }
 
 /*
+ * True: nothing was copied to a file yet, and what this thread has stored will be in the copy.
+ * Asked by who writes to the recording without being inside the recorder.
+ */
+bool cuf_handover_is_ahead(void);
+
+/*
  * Returns when every thread that was inside the recorder has left it, after a second at most.
  * Threads that enter later see what the caller stored before. In a sandbox it does not wait.
  */

@@ -11,6 +11,7 @@
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/clock.h"
 #include "interpose/process/gate.h"
+#include "interpose/process/handover.h"
 #include "interpose/process/switch_off.h"
 #include "interpose/process/thread.h"
 #include "interpose/record/framework.h"
@@ -65,6 +66,23 @@ static void mark_end(struct cuf_thread_state *thread, unsigned end_kind, uint64_
 	name_stacks(header, end_kind);
 }
 
+/*
+ * Still in memory: it is read only if an exit handler makes it a file. Then its end is here,
+ * without an event. Other programs need not wait for us to enter and to measure.
+ */
+static bool mark_end_in_memory(unsigned end_kind, uint64_t status)
+{
+	struct cuf_header *header = cuf_recording.header;
+
+	if (!cuf_handover_is_ahead())
+		return false;
+	header->end_seq = __atomic_load_n(&header->next_seq, __ATOMIC_RELAXED);
+	header->end_ns = cuf_now_ns();
+	header->end_status = status;
+	__atomic_store_n(&header->end_kind, end_kind, __ATOMIC_RELEASE);
+	return cuf_handover_is_ahead();
+}
+
 /* A handler of SIGABRT may leave abort, or call exit. Then the later end is the true one. */
 static bool was_abort_survived(unsigned end_kind)
 {
@@ -79,6 +97,8 @@ static void begin_end(unsigned end_kind, uint64_t status)
 	if (__atomic_exchange_n(&is_marked, 1, __ATOMIC_ACQ_REL) && !was_abort_survived(end_kind))
 		return;
 	cuf_check_recording();
+	if (mark_end_in_memory(end_kind, status))
+		return;
 	thread = cuf_thread_enter();
 	if (!thread) {
 		__atomic_store_n(&is_marked, 0, __ATOMIC_RELEASE);

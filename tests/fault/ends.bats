@@ -5,10 +5,10 @@ load broken.bash
 
 # WAY STATUS
 ends_with() {
-	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin "$root/tests/fault/others/ends_twice.c" -o "$home/ends_twice"
+	"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin -I "$root" "$root/tests/fault/others/ends_twice.c" -o "$home/ends_twice"
 	for mode in sampled full; do
 		rm -f "$output"/*
-		options=start=1:size=4MiB:host=$mode
+		options=${3-start=1}:size=4MiB:host=$mode
 		unchanged_under command "$home/ends_twice" "$1"
 		said_nothing
 		"$build/cuflight" report --json "$output" >"$home/report.json"
@@ -21,4 +21,5 @@ ends_with() {
 }
 
 @test "an exec that fails in an exit handler" { ends_with exec 3; }
+@test "a file that only an exit handler asks for" { ends_with phase 5 ''; }
 @test "an abort that a handler leaves by siglongjmp" { ends_with abort 4; }

@@ -180,9 +180,9 @@ struct search {
 };
 
 static void search_in(struct search *search, const struct references *all, const ElfW(Rela) *at,
-		      size_t bytes)
+		      size_t first, size_t bytes)
 {
-	for (size_t i = 0; at && i < bytes / sizeof *at && !search->found; i++) {
+	for (size_t i = first; at && i < bytes / sizeof *at && !search->found; i++) {
 		const ElfW(Sym) *symbol = &all->symbols[ELF64_R_SYM(at[i].r_info)];
 		search->found = symbol->st_shndx == SHN_UNDEF &&
 				!strcmp(all->strings + symbol->st_name, search->name);
@@ -199,8 +199,8 @@ static int search_object(struct dl_phdr_info *object, size_t bytes, void *contex
 	all = read_references(object->dlpi_addr, dynamic);
 	if (!all.symbols || !all.strings)
 		return 0;
-	search_in(search, &all, all.calls, all.calls_bytes);
-	search_in(search, &all, all.at, all.bytes);
+	search_in(search, &all, all.calls, 0, all.calls_bytes);
+	search_in(search, &all, all.at, all.relative_count, all.bytes);
 	return search->found;
 }
 

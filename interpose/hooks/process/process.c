@@ -40,7 +40,8 @@ __attribute__((noreturn)) static void leave(int status)
  * lock. A process that ends within a page of its limit must not need that page for us. */
 static void describe_end(void)
 {
-	if (cuf_recorder_status().room_bytes < CUF_END_ROOM_BYTES)
+	const struct cuf_recorder_status status = cuf_recorder_status();
+	if (!status.is_on_disk || status.room_bytes < CUF_END_ROOM_BYTES)
 		return;
 	cuf_framework_check_unseen();
 	cuf_allocator_read_at_end();
