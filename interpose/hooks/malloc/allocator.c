@@ -161,12 +161,14 @@ static bool read_maps(enum cuf_moment moment, struct cuf_process_maps *maps)
 	uint64_t most = is_end ? SMAPS_RESIDENT_MAX_AT_END : SMAPS_RESIDENT_MAX;
 
 	/* a process that has doubled may have other kinds of memory than before */
-	if (moment == CUF_MOMENT_INCIDENT ||
-	    (size.resident_bytes <= most && !has_many_threads &&
+	if ((moment == CUF_MOMENT_INCIDENT &&
+	     (!is_known || size.resident_bytes <= SMAPS_RESIDENT_MAX_AT_END)) ||
+	    (moment != CUF_MOMENT_INCIDENT && size.resident_bytes <= most && !has_many_threads &&
 	     (!is_known || size.resident_bytes >= 2 * read_at_bytes))) {
 		read_at_bytes = size.resident_bytes;
 		return cuf_process_maps_read(maps, status.start, status.bytes);
 	}
+	/* a refused request waits: once smaps was read, the kernel's counters tell the rest */
 	return (is_known || has_many_threads) && cuf_process_maps_update(maps);
 }
 
@@ -261,7 +263,7 @@ static void run_reading(enum cuf_moment moment, bool may_lock, uint64_t most_ns)
 
 /* ---- at incidents ---- */
 
-#define INCIDENT_NS 2000000ull
+#define INCIDENT_NS 1000000ull
 #define SPACING_NS 1000000000ull
 #define COST_SHARE 50 /* at most a fiftieth of the time goes into readings */
 
