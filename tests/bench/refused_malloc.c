@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a refused malloc costs beside many live blocks: refused_malloc BLOCKS. They are of 64 call sites.
+ * What a refused malloc costs next to many live blocks: refused_malloc BLOCKS. They are of 64 call sites.
  * Prints microseconds of CPU time: of the first refused request, and of the dearest of the next 20.
  */
 #include <stdio.h>
