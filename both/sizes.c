@@ -10,7 +10,7 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static uint64_t read_unit(const char *text, size_t bytes)
 {
 	static const char letters[] = "kmgt";
-	bool is_binary = bytes == 1 || lower(text[1]) == 'i';
+	bool is_binary = bytes == 1 || (bytes && lower(text[1]) == 'i');
 	uint64_t unit = 1;
 
 	if (!bytes || (bytes == 1 && lower(*text) == 'b'))

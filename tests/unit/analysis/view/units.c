@@ -7,7 +7,10 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 #include "analysis/base/units.h"
 
 static void test_bytes__three_digits_and_the_right_unit(void **state)
@@ -116,6 +119,20 @@ static void test_parse__sizes(void **state)
 	assert_false(units_parse_count(" 1", &bytes));
 }
 
+static void test_parse__nothing_is_read_behind_the_end(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+	char *text = pages + page - 2;
+	uint64_t bytes;
+
+	assert_int_equal(mprotect(pages + page, page, PROT_NONE), 0);
+	memcpy(text, "8", 2);
+	assert_true(units_parse_bytes(text, &bytes) && bytes == 8);
+	munmap(pages, 2 * page);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_wall__milliseconds),
 		cmocka_unit_test(test_signed__both_ways),
 		cmocka_unit_test(test_parse__sizes),
+		cmocka_unit_test(test_parse__nothing_is_read_behind_the_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
