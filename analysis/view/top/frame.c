@@ -147,7 +147,7 @@ static void put_growing(const struct pass *pass, char *out, size_t bytes)
 	snprintf(out, bytes, "growing: %s%s", name, forecast);
 }
 
-void top_words(const struct top_process *process, char *out, size_t bytes)
+static void put_verdict(const struct top_process *process, char *out, size_t bytes)
 {
 	const struct pass *pass = process->pass;
 
@@ -169,6 +169,15 @@ void top_words(const struct top_process *process, char *out, size_t bytes)
 			 process->verdict == VERDICT_FAILED ? ", " : "",
 			 process->verdict == VERDICT_FAILED ? pass->cause : "");
 	}
+}
+
+void top_words(const struct top_process *process, char *out, size_t bytes)
+{
+	static const char unseen[] = "it may have ended, which cannot be seen from here; ";
+	size_t length = process->is_unseen ? strlen(unseen) : 0;
+
+	memcpy(out, unseen, length);
+	put_verdict(process, out + length, bytes - length);
 }
 
 /* ---- processes ---- */
@@ -214,6 +223,7 @@ static void take_process(struct top_process *to, const struct watch *watch,
 					      watch_short_path(watch, process->path)),
 				      .pid = process->identity.pid,
 				      .is_running = watch_runs(process),
+				      .is_unseen = process->levels.life == LIFE_UNKNOWN,
 				      .verdict = verdict_of(process) };
 	memcpy(to->name, process->name, sizeof to->name);
 	memcpy(to->program, process->identity.name, sizeof to->program);
@@ -222,8 +232,7 @@ static void take_process(struct top_process *to, const struct watch *watch,
 	take_levels(to, watch, process);
 	if (!process->pass)
 		return;
-	to->pass = xalloc_bytes(sizeof *to->pass);
-	*to->pass = *process->pass;
+	to->pass = pass_copy(process->pass);
 	for (size_t i = 0; i < to->pass->site_count; i++)
 		if (!rises(&to->pass->sites[i]))
 			to->pass->sites[i].slope_bytes_per_s = NAN;

@@ -43,7 +43,8 @@ struct top_process {
 	char program[64], rank[16];
 	char *path, *recording; /* as it can be opened, and below the directory that is watched */
 	uint32_t pid;
-	bool is_running;
+	bool is_running;      /* or may run: */
+	bool is_unseen;       /* it cannot be seen from here whether it runs */
 	uint64_t gpu_bytes, gpu_peak_bytes, resident_bytes, failures;
 	char error[PASS_SENTENCE]; /* why it has levels only; "" */
 	struct pass *pass;    /* NULL: not analysed. Only sites that rise have a slope */

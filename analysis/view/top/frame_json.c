@@ -122,7 +122,8 @@ static struct json_object *process_to_json(const struct top_process *process)
 	add_text(object, "rank", process->rank);
 	add_text(object, "recording", process->recording);
 	add_number(object, "pid", process->pid);
-	json_object_object_add(object, "is_running", json_object_new_boolean(process->is_running));
+	json_object_object_add(object, "is_running", process->is_unseen ? NULL :
+			       json_object_new_boolean(process->is_running));
 	add_text(object, "error", process->error);
 	add_text(object, "verdict", top_verdict_names[process->verdict]);
 	add_text(object, "words", words);
