@@ -57,8 +57,6 @@ static void say_what_failed(struct watch *watch)
 	}
 }
 
-static int least(int a, int b) { return a < b ? a : b; }
-
 /* Until SIGTERM or SIGINT. One second at most passes between two looks at the directory. */
 static void serve(struct serving *serving)
 {
@@ -70,11 +68,11 @@ static void serve(struct serving *serving)
 
 		say_what_failed(&server->watch);
 		if (serving->reports_ended)
-			wait_ms = least(wait_ms, ended_work(&serving->ended, &server->watch));
+			wait_ms = sooner(wait_ms, ended_work(&serving->ended, &server->watch));
 		if (serving->metrics_file)
 			write_file(serving);
 		if (serving->http)
-			wait_ms = least(wait_ms, http_run(serving->http));
+			wait_ms = sooner(wait_ms, http_run(serving->http));
 		fds[0] = (struct pollfd){ serving->signals, POLLIN, 0 };
 		fds[1] = (struct pollfd){ server->watch.worker.socket, POLLIN, 0 };
 		fds[2] = (struct pollfd){ serving->http ? http_fd(serving->http) : -1, POLLIN, 0 };

@@ -103,19 +103,17 @@ static void look(struct watching *watching)
 
 /* ---- the loop ---- */
 
-static int least(int a, int b) { return a < b ? a : b; }
-
 /* Until SIGTERM or SIGINT. A look each second. */
 static void work(struct watching *watching)
 {
 	struct pollfd fds[3];
 
 	for (;;) {
-		int wait_ms = least(watch_work(&watching->watch), 1000);
+		int wait_ms = sooner(watch_work(&watching->watch), 1000);
 
 		if (watch_now_ns() - watching->looked_ns >= 1000000000)
 			look(watching);
-		wait_ms = least(wait_ms, actions_work(&watching->actions));
+		wait_ms = sooner(wait_ms, actions_work(&watching->actions));
 		fds[0] = (struct pollfd){ watching->signals, POLLIN, 0 };
 		fds[1] = (struct pollfd){ watching->watch.worker.socket, POLLIN, 0 };
 		fds[2] = (struct pollfd){ watching->actions.fd, POLLIN, 0 };

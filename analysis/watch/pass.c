@@ -3,6 +3,7 @@
 #include "analysis/watch/pass.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,13 @@ const char *const watch_owner_names[WATCH_OWNER_MAX] = {
 const char *const watch_memory_names[WATCH_MEMORY_MAX] = {
 	"device", "framework", "host", "pinned",
 };
+
+struct pass *pass_copy(const struct pass *pass)
+{
+	size_t bytes = offsetof(struct pass, sites) + pass->site_count * sizeof *pass->sites;
+
+	return memcpy(xalloc_bytes(bytes), pass, bytes);
+}
 
 /* ---- devices ---- */
 

@@ -70,8 +70,6 @@ struct pass {
 	char model[PASS_TEXT], framework[32], version[32];
 	struct pass_device devices[CUF_DEVICES_MAX];
 	size_t device_count;
-	struct pass_site sites[PASS_SITES]; /* leaks first, then by bytes */
-	size_t site_count;
 	/* device: index of the pass's device; FACT_NONE */
 	struct live_resource resources[CUF_DEVICES_MAX + LIVE_RESOURCES];
 	size_t resource_count;          /* 0: it does not run */
@@ -85,7 +83,12 @@ struct pass {
 	double confidence;
 	char end[24];                   /* running, exit, killed ... */
 	double per_request_bytes;       /* what stays of each request, of the largest leak; NAN */
+	size_t site_count;
+	struct pass_site sites[PASS_SITES]; /* leaks first, then by bytes */
 };
+
+/* It has room for no more sites than there are: those of hundreds of processes are kept. */
+struct pass *pass_copy(const struct pass *pass);
 
 /* What is kept from pass to pass: names of functions, and what the judge remembers of recordings.
  * warm_up_s: of live/judge.h; 0: the usual. */

@@ -64,23 +64,21 @@ static void count_failures(struct watch_process *process, const struct pass *pas
 		}
 }
 
-static void take_pass(struct watch_process *process, struct pass *pass, bool is_last)
+static void take_pass(struct watch_process *process, const struct pass *pass, bool is_last)
 {
 	process->has_last_pass |= is_last;
 	process->is_error_said &= !strcmp(process->pass_error, pass->error);
 	memcpy(process->pass_error, pass->error, sizeof pass->error);
-	if (*pass->error) {
-		free(pass);
+	if (*pass->error)
 		return;
-	}
 	count_failures(process, pass);
 	free(process->pass);
-	process->pass = pass;
+	process->pass = pass_copy(pass);
 	process->pass_ns = watch_now_ns();
 	show_sites(process);
 }
 
-static void finish(struct watch *watch, struct pass *pass)
+static void finish(struct watch *watch, const struct pass *pass)
 {
 	uint64_t now_ns = watch_now_ns();
 	/* what a pass costs sets when the next one may begin */
@@ -97,7 +95,6 @@ static void finish(struct watch *watch, struct pass *pass)
 		take_pass(process, pass, watch->asked_last);
 		return;
 	}
-	free(pass);
 }
 
 /* ---- the next one ---- */
@@ -153,8 +150,7 @@ int watch_work(struct watch *watch)
 
 	if (worker_take(&watch->worker, pass))
 		finish(watch, pass);
-	else
-		free(pass);
+	free(pass);
 	next = next_one(watch);
 	if (watch->worker.is_busy || !next)
 		return LONGEST_MS;

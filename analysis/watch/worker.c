@@ -4,6 +4,7 @@
 #include "analysis/watch/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
 #include <math.h>
@@ -36,28 +37,42 @@ static uint64_t monotonic_ns(void)
 
 /* ---- in the process ---- */
 
-static bool has_grown(uint64_t memory_bytes)
+/* What RLIMIT_DATA counts, and what is resident. */
+static uint64_t data_bytes(uint64_t *resident_bytes)
 {
-	unsigned long long pages = 0;
+	unsigned long long resident = 0, data = 0, page = (unsigned long long)sysconf(_SC_PAGESIZE);
 	FILE *file = fopen("/proc/self/statm", "re");
 
-	if (file && fscanf(file, "%*u %llu", &pages) != 1)
-		pages = 0;
+	if (file && fscanf(file, "%*u %llu %*u %*u %*u %llu", &resident, &data) != 2)
+		resident = data = 0;
 	if (file)
 		fclose(file);
-	return pages * (unsigned long long)sysconf(_SC_PAGESIZE) > memory_bytes / 2;
+	*resident_bytes = resident * page;
+	return data * page;
 }
 
-/* The owner's descriptors are connections of others. Its signals are not ours. */
+static bool has_grown(uint64_t memory_bytes)
+{
+	uint64_t resident_bytes;
+
+	data_bytes(&resident_bytes);
+	return resident_bytes > memory_bytes / 2;
+}
+
+/* The owner's descriptors are connections of others, and it reports what goes wrong. Its
+ * signals are not ours. Its memory counts as ours, but takes no place until we write to it. */
 static void be_a_worker(int socket, pid_t owner, uint64_t memory_bytes)
 {
-	struct rlimit limit = { memory_bytes, memory_bytes };
+	uint64_t resident_bytes, all_bytes = memory_bytes + data_bytes(&resident_bytes);
+	struct rlimit limit = { all_bytes, all_bytes };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != owner)
 		_exit(0);
 	prctl(PR_SET_NAME, "cuflight-pass");
+	dup2(null, 2);
 	dup2(socket, 3);
 	syscall(SYS_close_range, 4, ~0u, 0);
 	sigemptyset(&none);

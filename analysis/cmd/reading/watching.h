@@ -20,6 +20,9 @@ struct watch_options watching_options(const struct opts *opts);
 int watching_open(struct watch *watch, char path[PATH_MAX], const char *operand,
 		  const struct watch_options *options);
 
+/* Of two waits, in milliseconds. */
+static inline int sooner(int a_ms, int b_ms) { return a_ms < b_ms ? a_ms : b_ms; }
+
 /* Blocks SIGTERM, SIGINT and SIGHUP, which then make the descriptor readable; ignores SIGPIPE. */
 int watching_signals(void);
 
