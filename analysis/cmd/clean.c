@@ -19,6 +19,7 @@
 #include "analysis/cmd/target/destination.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/replay/run.h"
+#include "analysis/watch/finder.h"
 #include "interpose/abi/format.h"
 
 #define NS_PER_DAY 86400000000000ull
@@ -306,6 +307,75 @@ static int clean_or_trim(const char *directory, const struct limits *limits,
 	return clean_directory(directory, limits, opts);
 }
 
+/* ---- folders below it ---- */
+
+struct folders { char **paths; size_t count, room; };
+
+static void add_folder(void *state, const char *path, ino_t inode)
+{
+	struct folders *folders = state;
+	const char *slash = strrchr(path, '/');
+	char *folder = strndup(path, slash ? (size_t)(slash - path) : 0);
+
+	(void)inode;
+	for (size_t i = 0; folder && i < folders->count; i++)
+		if (!strcmp(folders->paths[i], folder)) {
+			free(folder);
+			return;
+		}
+	if (!folder)
+		return;
+	xalloc_grow(&folders->paths, folders->count, &folders->room, sizeof *folders->paths);
+	folders->paths[folders->count++] = folder;
+}
+
+/* Those of pods that are gone: nothing was made or removed in them for that many days. The deepest
+ * goes first; rmdir leaves what is not empty. */
+static void remove_empty(const struct finder *finder, const struct limits *limits)
+{
+	time_t before = time(NULL) - (time_t)(limits->days * (NS_PER_DAY / 1000000000u));
+
+	for (size_t i = finder->count; i-- > 1; )
+		if (finder->directories[i].changed.tv_sec < before)
+			rmdir(finder->directories[i].path);
+}
+
+static int clean_folders(const char *root, const struct limits *limits, const struct opts *opts)
+{
+	struct finder finder = { .root = root };
+	struct folders folders = { 0 };
+	int status = CMD_FINE;
+
+	if (finder_scan(&finder, add_folder, &folders)) {
+		say_error("cannot read '%s': %s", root, strerror(errno));
+		return CMD_USAGE;
+	}
+	for (size_t i = 0; i < folders.count; i++) {
+		if (clean_or_trim(folders.paths[i], limits, opts) != CMD_FINE)
+			status = CMD_USAGE;
+		free(folders.paths[i]);
+	}
+	free(folders.paths);
+	if (limits->by_age && opts_has(opts, "yes") && !opts_has(opts, "dry-run"))
+		remove_empty(&finder, limits);
+	finder_fini(&finder);
+	return status;
+}
+
+/* Until a signal ends it: nothing is left half done by that. */
+static int clean_always(const char *directory, const struct limits *limits,
+			const struct opts *opts)
+{
+	uint64_t every_s = opts_number(opts, "every", 0);
+	int status;
+
+	do {
+		status = opts_has(opts, "recursive") ? clean_folders(directory, limits, opts) :
+						       clean_or_trim(directory, limits, opts);
+	} while (every_s && !sleep((unsigned)every_s));
+	return status;
+}
+
 static int run_clean(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct limits limits = {
@@ -337,12 +407,12 @@ static int run_clean(const struct opts *opts, const struct cmd *const *commands)
 		return CMD_USAGE;
 	}
 	if (opts->operand_count)
-		return clean_or_trim(opts->operands[0], &limits, opts);
+		return clean_always(opts->operands[0], &limits, opts);
 	if (destination_set(&destination, NULL)) {
 		say_error("cannot read the current directory: %s", strerror(errno));
 		return CMD_USAGE;
 	}
-	return clean_or_trim(destination.directory, &limits, opts);
+	return clean_always(destination.directory, &limits, opts);
 }
 
 static const struct opt options[] = {
@@ -354,6 +424,11 @@ static const struct opt options[] = {
 	{ "trim", 0, OPT_FLAG, NULL, 0, 0, NULL,
 	  "remove nothing, but make each recording as small as what it holds; `run` does so "
 	  "at its end" },
+	{ "recursive", 'r', OPT_FLAG, NULL, 0, 0, NULL,
+	  "clean each folder, three levels deep, by the same limits; with --days and --yes, "
+	  "folders that have been empty for so long go, too" },
+	{ "every", 0, OPT_COUNT, "SECONDS", 1, 31536000, NULL,
+	  "again and again, until it is ended" },
 	{ "yes", 'y', OPT_FLAG, NULL, 0, 0, NULL, "do not ask" },
 	{ "dry-run", 'n', OPT_FLAG, NULL, 0, 0, NULL,
 	  "only print what would be removed or trimmed" },
@@ -374,7 +449,8 @@ const struct cmd cmd_clean = {
 	.examples = "cuflight clean --keep=10 rec/\tthe ten newest runs stay\n"
 		    "cuflight clean --days=7 --yes rec/\tfor a scheduled job\n"
 		    "cuflight clean --total=1GiB --dry-run rec/\twhat would go\n"
-		    "cuflight clean --trim rec/\tafter a plain preload\n",
+		    "cuflight clean --trim rec/\tafter a plain preload\n"
+		    "cuflight clean -r --days=7 --every=3600 --yes /var/lib/cuflight\ton a node\n",
 	.groups = { &option_group, &opts_common },
 	.usage_exit = CMD_USAGE,
 	.run = run_clean,

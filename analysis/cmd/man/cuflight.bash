@@ -37,8 +37,8 @@ _cuflight() {
 		list) options='--output= --force --format= --json --help --version --quiet --verbose --color=' ;;
 		pack) options='--output= --force --run= --sysroot= --warm-up= --help --version --quiet
 			--verbose --color=' ;;
-		clean) options='--keep= --days= --total= --trim --yes --dry-run --help --version --quiet
-			--verbose --color=' ;;
+		clean) options='--keep= --days= --total= --trim --recursive --every= --yes --dry-run --help
+			--version --quiet --verbose --color=' ;;
 		check) options='--baseline= --config= --allow-inconclusive --any-environment --sysroot= --write=
 			--suppressions= --no-default-suppressions --gen-suppressions= --output= --force
 			--format= --json --help --version --quiet --verbose --color=' ;;

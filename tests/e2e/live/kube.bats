@@ -122,4 +122,25 @@ words_of() { read_manifest "$1" words "$2" "${in_place[@]}" >words && mapfile -t
 	cmp again log
 }
 
+@test "manifests: the cleaner of a node removes what has ended and empty folders, again and again, and leaves who runs" {
+	needs_yaml
+	in_place=("/bin/cuflight=$cuflight" "/recordings/=$PWD/rec/")
+	start_server one '' rec/shop/pod-1/server/
+	start_server two '' rec/shop/pod-2/server/
+	order one weights 10
+	order two weights 10
+	mkdir -p rec/shop/pod-0/server
+	"$cuflight" env --k8s=daemonset >daemonset.yml
+	words_of daemonset.yml cuflight-clean
+	words=("${words[@]/--days=7/--days=0}")
+	"${words[@]/--every=3600/--every=1}" >removed 2>said.clean 3>&- &
+	started+=" $!"
+	until_true 60 [ ! -e rec/shop/pod-0 ]
+	[ -e rec/shop/pod-1/server ]
+	kill_server one
+	until_true 60 [ ! -e rec/shop/pod-1 ]
+	compgen -G "rec/shop/pod-2/server/*.cuf"
+	kill -0 "$(<two.pid)"
+}
+
 has_weights() { get -H 'Authorization: Bearer a-token-of-sixteen' "$address/metrics" | grep -q 'owner="weights"} 20971520'; }
