@@ -80,7 +80,7 @@ static void show(struct watch *watch, const struct opts *opts, const char *subje
 
 static int run_top(const struct opts *opts, const struct cmd *const *commands)
 {
-	struct watch_options options = { .share = 0.02, .memory_bytes = (uint64_t)512 << 20,
+	struct watch_options options = { .share = 0.01, .memory_bytes = (uint64_t)512 << 20,
 					 .warm_up_s = (double)opts_number(opts, "warm-up", 0) };
 	static char path[PATH_MAX];
 	static struct watch watch;
