@@ -21,9 +21,7 @@ struct question {
 	const struct opts *opts;
 	const char *path;
 	struct symbols *symbols;
-	struct run run;
 	struct facts *facts;
-	struct trace *trace;
 	struct replayed about;
 	struct what_if answer;
 };
@@ -79,7 +77,8 @@ static bool would_pack(const struct question *question)
 
 static int write_answer(const struct question *question)
 {
-	const struct run_process *process = &question->run.processes[question->about.process];
+	const struct run *run = facts_run(question->facts);
+	const struct run_process *process = &run->processes[question->about.process];
 	struct what_if_view view = { .path = question->path,
 				     .pid = process->reader->header.pid,
 				     .what_if = &question->answer,
@@ -105,16 +104,18 @@ static int answer(struct question *question)
 					   .set = opts_text(question->opts, "set"),
 					   .progress = show_progress,
 					   .argument = &progress };
+	struct trace *trace;
 	const char *why = NULL;
 	bool done;
 
-	question->trace = replayed_trace(&question->run, question->facts, question->symbols, 0,
-					 &question->about, &why);
-	if (!question->trace) {
-		say_error("cannot replay '%s': %s", question->path, why);
+	trace = facts_trace(question->facts, &question->about);
+	if (!trace) {
+		say_error("cannot replay '%s': no request for device memory is recorded",
+			  question->path);
 		return CMD_USAGE;
 	}
-	done = what_if_run(question->trace, &options, question->run.arena, &question->answer, &why);
+	done = what_if_run(trace, &options, facts_run(question->facts)->arena, &question->answer,
+			   &why);
 	end_progress(&progress);
 	if (!done) {
 		say_error("cannot try --set=%s: %s; cuflight what-if --all lists settings",
@@ -127,13 +128,9 @@ static int answer(struct question *question)
 static int read_recording(struct question *question)
 {
 	/* names of functions tell what blocks are for */
-	struct facts_options options = { .without_replay = true, .symbols = question->symbols };
+	struct facts_options options = { .whole_replay = true, .symbols = question->symbols };
 	struct reader_error error = { 0 };
 
-	if (run_open(&question->run, question->path, &error)) {
-		refuse_recording(question->path, &error);
-		return CMD_USAGE;
-	}
 	if (facts_build(question->path, &options, &question->facts, &error)) {
 		refuse_recording(question->path, &error);
 		return CMD_USAGE;
@@ -162,9 +159,7 @@ static int run_what_if(const struct opts *opts, const struct cmd *const *command
 	}
 	question.symbols = symbols_new(&(struct symbols_options){ 0 });
 	status = read_recording(&question);
-	trace_free(question.trace);
 	facts_free(question.facts);
-	run_fini(&question.run);
 	symbols_free(question.symbols);
 	return status;
 }

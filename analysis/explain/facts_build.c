@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include "analysis/explain/causes.h"
+#include "analysis/explain/replayed.h"
 #include "analysis/explain/what_if_facts.h"
 #include "analysis/facts/passes/build.h"
 #include "analysis/device/framework_segments.h"
@@ -17,6 +18,8 @@
 struct facts_store {
 	struct facts facts;
 	struct run run;
+	struct trace *trace;
+	struct replayed about; /* the trace */
 };
 
 /*
@@ -27,16 +30,17 @@ struct facts_store {
  *   build_processes      processes[] except what follows; build->exit_reasons
  *   build_groups         build->groups: which devices are the same one
  *   build_incidents      incidents[] except what follows; processes[].fatal_incident
- *   build_phases         processes[].phases, phase_groups, requests; incidents[].phase, request
  *   build_process_group  group, fatal_incident; processes[].rank, ended_by,
  *                        held_bytes, device_peak_bytes
  *   build_moment         build->moment, moment, focus; processes[].moment_seq, device_of
+ *   build_peaks          devices[].peak_bytes, peak_ns, peak_process, peak_basis
+ *   build_live_moments   processes[].live
+ *   build_sites          processes[].phases, phase_groups, requests; incidents[].phase, request;
+ *                        leaks[], growth[]; build->host_memory
  *   build_devices        devices[]
  *   build_recent         processes[].recent
- *   build_live_moments   processes[].live
  *   build_incident_views incidents[].owners, largest_free, packing, basis; free memory that the
  *                        driver was not asked for
- *   build_sites          leaks[], growth[]; build->host_memory
  *   build_host           processes[].host
  *   build_judgement      judgement; of a running process, leaks[].class and growth[].class
  *   build_coverage       coverage
@@ -48,14 +52,14 @@ static void run_passes(struct build *build)
 	build_processes(build);
 	build_groups(build);
 	build_incidents(build);
-	build_phases(build);
 	build_process_group(build);
 	build_moment(build);
+	build_peaks(build);
+	build_live_moments(build);
+	build_sites(build);
 	build_devices(build);
 	build_recent(build);
-	build_live_moments(build);
 	build_incident_views(build);
-	build_sites(build);
 	build_host(build);
 	build_judgement(build);
 	build_coverage(build);
@@ -71,6 +75,7 @@ static struct build build_begin(struct facts_store *store, struct facts *facts,
 		.run = &store->run,
 		.facts = facts,
 		.arena = store->run.arena,
+		.listen = listen_for_what_ifs,
 		.exit_reasons = xalloc_zeroed(count, sizeof *build.exit_reasons),
 		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
 		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
@@ -113,7 +118,16 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 		names_file_read(build.options.symbols, pack_names(store->run.pack));
 	run_merge_call_sites(&store->run, build.options.symbols);
 	run_passes(&build);
+	if (build.trace)
+		store->trace = replayed_trace(build.trace, &store->run, &store->facts,
+					      build.options.symbols, &store->about);
 	build_end(&build);
+}
+
+struct trace *facts_trace(const struct facts *facts, struct replayed *about)
+{
+	*about = facts->store->about;
+	return facts->store->trace;
 }
 
 /* Passes that do not depend on the moment have filled the rest. */
@@ -127,6 +141,7 @@ const struct facts *facts_at_peak(const struct facts *facts, struct symbols *sym
 
 	build_groups(&build);
 	build.moment = moment_asked(&build);
+	build_peaks(&build);
 	build_devices(&build);
 	build_end(&build);
 	return peak;
@@ -181,6 +196,7 @@ void facts_free(struct facts *facts)
 	struct facts_store *store = facts ? facts->store : NULL;
 	if (!store)
 		return;
+	trace_free(store->trace);
 	run_fini(&store->run);
 	free(store);
 }

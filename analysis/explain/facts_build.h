@@ -31,4 +31,8 @@ const struct facts *facts_at_peak(const struct facts *facts, struct symbols *sym
  * blocks. They live as long as the facts. Call sites in them are merged already. */
 struct run *facts_run(const struct facts *facts);
 
+/* With options.whole_replay: the requests to play again; NULL: there are none. */
+struct replayed;
+struct trace *facts_trace(const struct facts *facts, struct replayed *about);
+
 #endif

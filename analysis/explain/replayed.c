@@ -184,23 +184,47 @@ static uint64_t others_of(const struct trace *trace, const struct fact_incident 
 				trace->capacity_bytes + context_allowance(trace->total_bytes));
 }
 
-struct trace *replayed_trace(struct run *run, const struct facts *facts, struct symbols *symbols,
-			     size_t steps_max, struct replayed *about, const char **why)
+/* The process that it is about; none: none of the run asked for device memory. */
+static struct replayed about_of(const struct facts *facts)
+{
+	struct replayed about = { incident_of(facts), facts->focus };
+
+	if (about.incident)
+		about.process = about.incident->process;
+	return about;
+}
+
+static struct trace_options options_of(const struct run *run, const struct replayed *about)
+{
+	const struct run_process *process = &run->processes[about->process];
+
+	return about->incident ? at_incident(process, about->incident) : at_end(process);
+}
+
+struct trace_walk *replayed_begin(const struct build *build, uint32_t process, size_t steps_max,
+				  struct sweep_consumer *consumer)
+{
+	struct replayed about = about_of(build->facts);
+	struct trace_options options;
+
+	if (about.process != process)
+		return NULL;
+	options = options_of(build->run, &about);
+	options.steps_max = steps_max;
+	return trace_begin(&build->run->processes[process], &options, consumer);
+}
+
+struct trace *replayed_trace(struct trace_walk *walk, struct run *run, const struct facts *facts,
+			     struct symbols *symbols, struct replayed *about)
 {
 	struct trace_options options;
 	struct run_process *process;
 	struct trace *trace;
-	*about = (struct replayed){ incident_of(facts), facts->focus };
-	if (about->incident)
-		about->process = about->incident->process;
-	if (about->process >= run->count) {
-		*why = "no process of the run asked for device memory";
-		return NULL;
-	}
+
+	*about = about_of(facts);
 	process = &run->processes[about->process];
-	options = about->incident ? at_incident(process, about->incident) : at_end(process);
-	options.steps_max = steps_max;
-	trace = trace_new(process, &options, run->arena);
+	options = options_of(run, about);
+	trace = trace_end(walk, &options, run->arena);
 	if (!about->incident && is_known(options.free_bytes)) {
 		const struct cuf_device *device =
 			reader_at(process->reader, CUF_SEC_DEVICES, options.device);
@@ -211,7 +235,6 @@ struct trace *replayed_trace(struct run *run, const struct facts *facts, struct 
 	trace->others_bytes = others_of(trace, about->incident);
 	if (trace->count)
 		return trace;
-	*why = "no request for device memory is recorded";
 	trace_free(trace);
 	return NULL;
 }

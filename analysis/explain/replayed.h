@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which requests of a run are played again: those up to the request that the report is about, or of
- * the whole run where none failed. Contract: the trace is the caller's; NULL with *why, a clause,
- * when there is nothing to play. symbols: names of functions that the recorder did not note; NULL
- * for none. steps_max: as in trace_options.
+ * the whole run where none failed. Contract: the trace is the caller's; NULL when there is nothing
+ * to play. symbols: names of functions that the recorder did not note; NULL for none. steps_max: as
+ * in trace_options.
  */
 #ifndef ANALYSIS_EXPLAIN_REPLAYED_H
 #define ANALYSIS_EXPLAIN_REPLAYED_H
 
-#include "analysis/facts/facts.h"
-#include "analysis/replay/run.h"
+#include "analysis/facts/passes/build.h"
 #include "analysis/what_if/trace.h"
 
 struct replayed {
@@ -17,7 +16,11 @@ struct replayed {
 	uint32_t process;
 };
 
-struct trace *replayed_trace(struct run *run, const struct facts *facts, struct symbols *symbols,
-			     size_t steps_max, struct replayed *about, const char **why);
+/* For the second sweep of a process; NULL: the trace is not about this one. */
+struct trace_walk *replayed_begin(const struct build *build, uint32_t process, size_t steps_max,
+				  struct sweep_consumer *consumer);
+/* When the facts of devices and call sites are complete. */
+struct trace *replayed_trace(struct trace_walk *walk, struct run *run, const struct facts *facts,
+			     struct symbols *symbols, struct replayed *about);
 
 #endif

@@ -54,6 +54,18 @@ static bool is_asked(const struct build *build)
 		is_of_framework(events->framework, incident->seq));
 }
 
+void listen_for_what_ifs(struct build *build, uint32_t process, struct sweep_consumer *consumer)
+{
+	struct trace_walk *walk = NULL;
+
+	if (build->options.whole_replay)
+		walk = replayed_begin(build, process, 0, consumer);
+	else if (is_asked(build))
+		walk = replayed_begin(build, process, STEPS_MAX, consumer);
+	if (walk)
+		build->trace = walk;
+}
+
 void build_what_ifs(struct build *build)
 {
 	struct what_if_options options = { .threads = build->options.threads };
@@ -61,10 +73,11 @@ void build_what_ifs(struct build *build)
 	struct replayed about;
 	struct trace *trace;
 	const char *why;
-	if (!is_asked(build))
+	if (!build->trace || build->options.whole_replay)
 		return;
-	trace = replayed_trace(build->run, build->facts, build->options.symbols, STEPS_MAX, &about,
-			       &why);
+	trace = replayed_trace(build->trace, build->run, build->facts, build->options.symbols,
+			       &about);
+	build->trace = NULL;
 	if (!trace)
 		return;
 	if (about.incident && trace_refused(trace) &&

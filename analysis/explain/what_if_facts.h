@@ -9,5 +9,7 @@
 #include "analysis/facts/passes/build.h"
 
 void build_what_ifs(struct build *build);
+/* Takes part in the second sweep of a process. */
+void listen_for_what_ifs(struct build *build, uint32_t process, struct sweep_consumer *consumer);
 
 #endif

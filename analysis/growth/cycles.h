@@ -22,6 +22,17 @@
 
 struct cycle_mark { uint64_t position, time_ns; }; /* after the event at this position */
 
+/*
+ * The moments at which the last open request ended, so what requests need for themselves is free.
+ * position is the seq of an event. Marked requests only. count 0: none were marked, or one was
+ * always open. items are in the heap.
+ */
+struct quiet_marks {
+	struct cycle_mark *items;
+	size_t count, room;
+	uint64_t requests; /* that ended */
+};
+
 struct cycles;
 struct cycles *cycles_new(void);
 void cycles_feed(struct cycles *cycles, int64_t delta_bytes, uint64_t position, uint64_t time_ns);

@@ -32,6 +32,7 @@ void growth_fini(struct growth *growth)
 	free(growth->pools);
 	free(growth->pool_of_floor);
 	free(growth->marks);
+	free(growth->positions);
 	free(growth->window_of_mark);
 }
 
@@ -48,25 +49,16 @@ static int64_t bounded(int64_t bytes)
 /* Wraps on overflow, which only a hostile file causes: signed overflow would be undefined. */
 static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
-/* Events with the indices of their sites. Rows hide the cache misses of the look-ups. */
-struct row {
-	struct growth_step steps[SITES_ROW];
-	uint32_t sites[SITES_ROW];
-	size_t count;
-};
-
-/* Reads a row of events and looks up their sites together. */
-static bool read_row(struct growth *growth, const struct growth_source *source, struct row *row)
+/* The sites of a row of steps. They are looked up together, which hides the cache misses. */
+static void find_sites(struct growth *growth, struct growth_step *steps, size_t count,
+		       uint32_t *sites)
 {
 	struct site_key keys[SITES_ROW];
-	row->count = source->read(source->state, row->steps, SITES_ROW);
-	for (size_t i = 0; i < row->count; i++) {
-		struct growth_step *step = &row->steps[i];
-		step->delta_bytes = bounded(step->delta_bytes);
-		keys[i] = (struct site_key){ step->stack, step->kind, step->device };
+	for (size_t i = 0; i < count; i++) {
+		steps[i].delta_bytes = bounded(steps[i].delta_bytes);
+		keys[i] = (struct site_key){ steps[i].stack, steps[i].kind, steps[i].device };
 	}
-	sites_get_row(&growth->sites, keys, row->count, row->sites);
-	return row->count;
+	sites_get_row(&growth->sites, keys, count, sites);
 }
 
 /* Adds one event to the totals of its site. */
@@ -109,21 +101,25 @@ static void space_marks(struct growth *growth)
 
 /* Makes marks of the moments without an open request, at most one between two events. False: too
  * few. */
-static bool place_quiet(struct growth *growth, const uint64_t *positions)
+static bool place_quiet(struct growth *growth)
 {
-	struct cycle_mark *marks = xalloc_zeroed(growth->quiet_count, sizeof *marks);
+	const struct quiet_marks *quiet = growth->quiet;
+	struct cycle_mark *marks;
 	size_t count = 0;
-	for (size_t i = 0; i < growth->quiet_count; i++)
-		if (!count || positions[i] > marks[count - 1].position)
-			marks[count++] =
-				(struct cycle_mark){ positions[i], growth->quiet[i].time_ns };
-	if (growth->requests < CYCLES_MIN || count < CYCLES_MIN + 1) {
+	if (!quiet || quiet->requests < CYCLES_MIN)
+		return false;
+	marks = xalloc_zeroed(quiet->count, sizeof *marks);
+	for (size_t i = 0; i < quiet->count; i++)
+		if (!count || growth->positions[i] > marks[count - 1].position)
+			marks[count++] = (struct cycle_mark){ growth->positions[i],
+							      quiet->items[i].time_ns };
+	if (count < CYCLES_MIN + 1) {
 		free(marks);
 		return false;
 	}
 	growth->marks = marks;
 	growth->mark_count = count;
-	growth->work_cycles = growth->requests;
+	growth->work_cycles = quiet->requests;
 	growth->is_marked = !growth->is_lent;
 	return true;
 }
@@ -141,13 +137,12 @@ static bool place_cycles(struct growth *growth)
 }
 
 /* Chooses the marks and divides them among at most TREND_MAX windows, in which minima are kept. */
-static void place_marks(struct growth *growth, const uint64_t *quiet_positions)
+static void place_marks(struct growth *growth)
 {
 	/* marked requests are better than cycles inferred from memory, and those than the cycles
 	 * of other memory */
-	bool has_own = (!growth->is_lent && place_quiet(growth, quiet_positions)) ||
-		       place_cycles(growth);
-	growth->is_lent = growth->is_lent && !has_own && place_quiet(growth, quiet_positions);
+	bool has_own = (!growth->is_lent && place_quiet(growth)) || place_cycles(growth);
+	growth->is_lent = growth->is_lent && !has_own && place_quiet(growth);
 	if (!has_own && !growth->is_lent)
 		space_marks(growth);
 	growth->windows = (uint32_t)(least_of(growth->mark_count, TREND_MAX));
@@ -296,69 +291,89 @@ static void follow_total(struct growth *growth, const struct growth_step *step)
 	growth->highest_ns = step->time_ns;
 }
 
-/* First pass: totals, cycles, and the positions of the quiet moments among the events. */
-static void follow_first(struct growth *growth, const struct growth_source *source)
+/* How many steps came before each quiet moment. */
+static void place_moments(struct growth *growth, const struct growth_step *step)
 {
-	uint64_t *positions = xalloc_zeroed(growth->quiet_count, sizeof *positions);
-	struct row row;
-	size_t quiet = 0;
-	source->rewind(source->state);
-	while (read_row(growth, source, &row))
-		for (size_t i = 0; i < row.count; i++) {
-			const struct growth_step *step = &row.steps[i];
-			if (!growth->events)
-				growth->time.events_ns = step->time_ns;
-			for (; quiet < growth->quiet_count &&
-			       growth->quiet[quiet].time_ns < step->time_ns;
-			     quiet++)
-				positions[quiet] = growth->events;
-			count_step(&growth->sites.items[row.sites[i]], step);
-			growth->events++;
-			follow_total(growth, step);
-			if (!step->is_resize)
-				cycles_feed(growth->cycles, step->delta_bytes, growth->events,
-					    step->time_ns);
-		}
-	for (; quiet < growth->quiet_count; quiet++)
-		positions[quiet] = growth->events;
-	if (growth->events)
-		place_marks(growth, positions);
-	free(positions);
+	const struct quiet_marks *quiet = growth->quiet;
+
+	while (quiet && growth->placed < quiet->count &&
+	       quiet->items[growth->placed].time_ns < step->time_ns) {
+		xalloc_grow(&growth->positions, growth->placed, &growth->position_room,
+			    sizeof *growth->positions);
+		growth->positions[growth->placed++] = growth->events;
+	}
 }
 
-/* Second pass: what each site holds at the marks, and the times of those. */
-static void follow_again(struct growth *growth, const struct growth_source *source)
+void growth_first(struct growth *growth, struct growth_step *steps, size_t count)
 {
-	struct row row;
-	uint64_t position = 0;
-	uint32_t mark = 0;
-	source->rewind(source->state);
-	while (read_row(growth, source, &row))
-		for (size_t i = 0; i < row.count; i++, position++) {
-			for (;
-			     mark < growth->mark_count && growth->marks[mark].position <= position;
-			     mark++)
-				;
-			follow_step(growth, &growth->sites.items[row.sites[i]], &row.steps[i],
-				    mark);
-			for (uint32_t m = position ? mark : 0;
-			     m < growth->mark_count && growth->marks[m].position <= position + 1;
-			     m++)
-				growth->marks[m].time_ns = row.steps[i].time_ns;
-		}
+	uint32_t sites[SITES_ROW];
+
+	find_sites(growth, steps, count, sites);
+	for (size_t i = 0; i < count; i++) {
+		const struct growth_step *step = &steps[i];
+		if (!growth->events)
+			growth->time.events_ns = step->time_ns;
+		place_moments(growth, step);
+		count_step(&growth->sites.items[sites[i]], step);
+		growth->events++;
+		follow_total(growth, step);
+		if (!step->is_resize)
+			cycles_feed(growth->cycles, step->delta_bytes, growth->events,
+				    step->time_ns);
+	}
 }
 
-void growth_follow(struct growth *growth, const struct growth_source *source)
+void growth_turn(struct growth *growth)
 {
-	follow_first(growth, source);
 	if (!growth->events)
 		return;
+	place_moments(growth, &(struct growth_step){ .time_ns = UINT64_MAX });
+	place_marks(growth);
 	choose_candidates(growth);
-	follow_again(growth, source);
+}
+
+void growth_again(struct growth *growth, struct growth_step *steps, size_t count)
+{
+	uint32_t sites[SITES_ROW];
+
+	find_sites(growth, steps, count, sites);
+	for (size_t i = 0; i < count; i++, growth->again++) {
+		uint64_t position = growth->again;
+		for (; growth->mark < growth->mark_count &&
+		       growth->marks[growth->mark].position <= position;
+		     growth->mark++)
+			;
+		follow_step(growth, &growth->sites.items[sites[i]], &steps[i], growth->mark);
+		for (uint32_t m = position ? growth->mark : 0;
+		     m < growth->mark_count && growth->marks[m].position <= position + 1; m++)
+			growth->marks[m].time_ns = steps[i].time_ns;
+	}
+}
+
+void growth_end(struct growth *growth)
+{
+	if (!growth->events)
+		return;
 	for (size_t i = 0; i < growth->sites.count; i++)
 		if (growth->sites.items[i].floor != SITE_NONE)
 			pass_marks(growth, &growth->sites.items[i], (uint32_t)growth->mark_count);
 	count_requests(growth);
+}
+
+void growth_follow(struct growth *growth, const struct growth_source *source)
+{
+	struct growth_step steps[SITES_ROW];
+
+	source->rewind(source->state);
+	for (size_t count; (count = source->read(source->state, steps, SITES_ROW));)
+		growth_first(growth, steps, count);
+	growth_turn(growth);
+	if (growth->events)
+		source->rewind(source->state);
+	for (size_t count; growth->events &&
+			   (count = source->read(source->state, steps, SITES_ROW));)
+		growth_again(growth, steps, count);
+	growth_end(growth);
 }
 
 void growth_birth(const struct growth *growth, struct site *site,

@@ -22,7 +22,7 @@
  * malloc family). A site is that of reader_call_site: stacks that print alike are one, and growth
  * is judged over their sum.
  *
- * Contract: growth_follow fills `sites` and `growth`; growth_judge turns one site into facts,
+ * Contract: the two passes fill `sites` and `growth`; growth_judge turns one site into facts,
  * without stack frames. Times are CLOCK_MONOTONIC. Heap memory, freed by growth_fini.
  */
 #ifndef ANALYSIS_GROWTH_GROWTH_H
@@ -34,6 +34,7 @@
 #include "analysis/recording/events.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/replay/sites.h"
+#include "analysis/replay/sweep.h"
 
 /* LEAK: proven. GROWING: blocks of every age and still rising, but nothing proves that it would
  * not end; only host memory. */
@@ -114,11 +115,13 @@ struct growth {
 	int64_t total_bytes, highest_bytes;
 	uint64_t highest_ns;
 	bool births;              /* site.old_bytes were filled in */
-	/* Marked by the program, set before growth_follow: the moments without an open request
-	 * (phases.h) and the number of requests that ended. Borrowed; NULL: it marked none. */
-	const struct cycle_mark *quiet;
-	size_t quiet_count;
-	uint64_t requests;
+	/* Set at first, and again before growth_turn: those of the program. Borrowed, and may
+	 * become more at the same time; NULL: it marked none. */
+	const struct quiet_marks *quiet;
+	uint64_t *positions;      /* of each quiet moment: the steps before it */
+	size_t placed, position_room;
+	uint64_t again;           /* steps of the second pass so far, and marks before them */
+	uint32_t mark;
 	/* set before growth_follow: those moments are the low points of another layer's work, and
 	 * count where this one has no cycles of its own */
 	bool is_lent;
@@ -140,7 +143,6 @@ struct growth {
 /* A live block: what it stands for, and how uncertain that is. */
 struct growth_block { uint64_t bytes, birth_ns; double variance; };
 
-/* A stream of events that can be read twice. The live set at its end is in `sites` already. */
 struct growth_step {
 	int64_t delta_bytes;      /* of all the blocks that it stands for */
 	uint64_t time_ns, count;  /* number of those blocks; 1 unless sampled */
@@ -150,6 +152,7 @@ struct growth_step {
 	uint8_t kind, device;
 	bool is_resize;           /* a half of a realloc: no rise or fall of the work */
 };
+/* A stream of events that can be read twice. */
 struct growth_source {
 	void *state;
 	void (*rewind)(void *state);
@@ -157,12 +160,18 @@ struct growth_source {
 };
 
 void growth_init(struct growth *growth);
-/* Reads the source twice: first for totals and cycles, then for minima at the marks. */
+/* All steps twice, at most SITES_ROW at a time: first for totals and cycles, then for minima at
+ * the marks. Before growth_turn, the live set at the end is in `sites`. */
+void growth_first(struct growth *growth, struct growth_step *steps, size_t count);
+void growth_turn(struct growth *growth);
+void growth_again(struct growth *growth, struct growth_step *steps, size_t count);
+void growth_end(struct growth *growth);
+/* The same with a source that can be read twice. */
 void growth_follow(struct growth *growth, const struct growth_source *source);
-/* Counts the birth of a live block, after growth_follow. */
+/* Counts the birth of a live block, after growth_end. */
 void growth_birth(const struct growth *growth, struct site *site,
 		  const struct growth_block *block);
-/* Whether a verdict depends on births, after growth_follow. A clock too coarse to order births
+/* Whether a verdict depends on births, after growth_end. A clock too coarse to order births
  * against the marks makes them useless. */
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns);
 /* After growth_birth, where sites are judged by age: call sites of one place (stack_identity.h) are
@@ -172,18 +181,20 @@ void growth_pool(struct growth *growth, const struct reader *reader);
 void growth_judge(const struct growth *growth, const struct site *site, struct fact_site *out);
 void growth_fini(struct growth *growth);
 
-/* The sources. Device: events of one ring up to seq; with framework, blocks that a framework split
- * off. Host: events up to time_ns (CUF_UNKNOWN: all). */
-struct growth_device {
-	const struct events *events;
-	size_t at;
-	uint64_t seq;
-	bool framework;
-};
 /* Whether blocks of this kind are followed. */
 bool growth_counts(bool framework, unsigned kind);
-struct growth_source growth_device_source(struct growth_device *device);
+/* The blocks of the driver and those that a framework split off, each by themselves, up to seq:
+ * followed in two sweeps. */
+enum { GROWTH_DRIVER, GROWTH_FRAMEWORK, GROWTH_DEVICES };
+struct growth_devices {
+	const struct reader *reader;
+	struct growth *layers;    /* GROWTH_DEVICES of them */
+	uint64_t seq;
+};
+struct sweep_consumer growth_first_consumer(struct growth_devices *devices);
+struct sweep_consumer growth_again_consumer(struct growth_devices *devices);
 
+/* Host events up to time_ns (CUF_UNKNOWN: all). */
 struct growth_host {
 	const struct reader *reader;
 	struct host_stream *stream; /* NULL at first; the caller frees it at the end */

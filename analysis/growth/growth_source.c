@@ -13,55 +13,80 @@ bool growth_counts(bool framework, unsigned kind)
 	return kind_is_block(kind);
 }
 
-static void rewind_device(void *state) { ((struct growth_device *)state)->at = 0; }
-
 /* A free counts at the site that allocated the block, not at the one that freed it. */
-static bool next_device(struct growth_device *device, struct growth_step *step)
+static void fill_device_step(struct growth_step *step, const struct reader *reader,
+			     const struct cuf_event *event)
 {
-	while (device->at < device->events->count) {
-		struct cuf_event event = events_get(device->events, device->at++);
-		int64_t bytes = signed_up_to(event.bytes, INT64_MAX);
-		uint32_t stack = event.alloc_stack;
-		events_passed(device->events, device->at);
-		if (event.seq > device->seq)
+	bool is_free = event->op == CUF_OP_FREE;
+	int64_t bytes = signed_up_to(event->bytes, INT64_MAX);
+
+	*step = (struct growth_step){
+		.delta_bytes = is_free ? -bytes : bytes,
+		.time_ns = event->time_ns,
+		.count = 1,
+		.age_ms = is_free ? event->extra : 0,
+		.tid = event->tid,
+		.stack = reader_call_site(reader, event->op == CUF_OP_ALLOC ? event->stack :
+									      event->alloc_stack),
+		.hook = event->hook,
+		.label = event->label,
+		.kind = event->kind,
+		.device = event->device,
+	};
+}
+
+/* The steps of each layer in a row of events; false: the row goes past the moment. */
+static bool split_row(const struct growth_devices *devices, const struct sweep_row *row,
+		      struct growth_step steps[GROWTH_DEVICES][SWEEP_ROW],
+		      size_t counts[GROWTH_DEVICES])
+{
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+		bool framework = row->is_framework[i];
+
+		if (event->seq > devices->seq)
 			return false;
-		if (!growth_counts(device->framework, event.kind) ||
-		    (event.op != CUF_OP_ALLOC && event.op != CUF_OP_FREE &&
-		     event.op != CUF_OP_RESTORE))
-			continue;
-		if (event.op == CUF_OP_ALLOC)
-			stack = event.stack;
-		*step = (struct growth_step){
-			.delta_bytes = bytes,
-			.time_ns = event.time_ns,
-			.count = 1,
-			.tid = event.tid,
-			.stack = reader_call_site(device->events->reader, stack),
-			.hook = event.hook,
-			.label = event.label,
-			.kind = event.kind,
-			.device = event.device
-		};
-		if (event.op == CUF_OP_FREE) {
-			step->delta_bytes = -bytes;
-			step->age_ms = event.extra;
-		}
-		return true;
+		if (growth_counts(framework, event->kind) &&
+		    (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE ||
+		     event->op == CUF_OP_RESTORE))
+			fill_device_step(&steps[framework][counts[framework]++], devices->reader,
+					 event);
 	}
-	return false;
+	return true;
 }
 
-static size_t read_device(void *state, struct growth_step *steps, size_t most)
+static bool take_first(void *state, const struct sweep_row *row)
 {
-	size_t count = 0;
-	while (count < most && next_device(state, &steps[count]))
-		count++;
-	return count;
+	struct growth_devices *devices = state;
+	struct growth_step steps[GROWTH_DEVICES][SWEEP_ROW];
+	size_t counts[GROWTH_DEVICES] = { 0 };
+	bool more = split_row(devices, row, steps, counts);
+
+	for (unsigned layer = 0; layer < GROWTH_DEVICES; layer++)
+		growth_first(&devices->layers[layer], steps[layer], counts[layer]);
+	return more;
 }
 
-struct growth_source growth_device_source(struct growth_device *device)
+static bool take_again(void *state, const struct sweep_row *row)
 {
-	return (struct growth_source){ device, rewind_device, read_device };
+	struct growth_devices *devices = state;
+	struct growth_step steps[GROWTH_DEVICES][SWEEP_ROW];
+	size_t counts[GROWTH_DEVICES] = { 0 };
+	bool more = split_row(devices, row, steps, counts);
+
+	for (unsigned layer = 0; layer < GROWTH_DEVICES; layer++)
+		growth_again(&devices->layers[layer], steps[layer], counts[layer]);
+	return more;
+}
+
+struct sweep_consumer growth_first_consumer(struct growth_devices *devices)
+{
+	return (struct sweep_consumer){ take_first, devices };
+}
+
+struct sweep_consumer growth_again_consumer(struct growth_devices *devices)
+{
+	return (struct sweep_consumer){ take_again, devices };
 }
 
 /* A host stream cannot go back, so a new one replaces it. */

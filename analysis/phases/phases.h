@@ -43,17 +43,6 @@ struct fact_requests {
 	double per_s;               /* NAN */
 };
 
-/*
- * Marks for growth.h: the moments at which the last open request ended, so what requests need for
- * themselves is free. position is the seq of an event. Marked requests only. count 0: none were
- * marked, or one was always open. items are in the heap.
- */
-struct quiet_marks {
-	struct cycle_mark *items;
-	size_t count, room;
-	uint64_t requests; /* that ended */
-};
-
 /* ---- what the parts of phases*.c share ---- */
 
 /* One phase, request or mark, as the events have it. */
@@ -164,11 +153,10 @@ struct fact_stretch outline_stretch(const struct outline *outline, const struct 
 void outline_end(struct outline *outline);
 
 /* Units of work, in the same two sweeps: units_begin, a sweep, units_measure, a sweep,
- * requests_judge, units_end. The quiet marks are known after the first sweep and are the caller's
- * to free. */
+ * requests_judge, units_end. The first one fills *quiet, which whoever comes later in the row
+ * may read. Its items are the caller's to free. */
 struct units_reading;
-struct units_reading *units_begin(struct sweep_consumer *consumer);
-struct quiet_marks units_quiet(const struct units_reading *reading);
+struct units_reading *units_begin(struct quiet_marks *quiet, struct sweep_consumer *consumer);
 void units_measure(struct units_reading *reading, const struct work_base *base,
 		   struct sweep_consumer *consumer);
 void units_end(struct units_reading *reading);

@@ -25,7 +25,7 @@ struct units {
 };
 
 struct units_reading {
-	struct quiet_marks quiet;
+	struct quiet_marks *quiet;
 	uint64_t open;            /* requests */
 	bool is_marked;
 	bool ended;               /* exit handlers are no work */
@@ -55,12 +55,12 @@ static void take_request(struct units_reading *reading, const struct cuf_event *
 		return;
 	if (op == CUF_PHASE_REQUEST_BEGIN) {
 		reading->is_marked = true;
-		if (!reading->open++ && !reading->quiet.count) /* before the first one, too */
-			add_quiet(&reading->quiet, event);
+		if (!reading->open++ && !reading->quiet->count) /* before the first one, too */
+			add_quiet(reading->quiet, event);
 	} else if (op == CUF_PHASE_REQUEST_END && reading->open) {
-		reading->quiet.requests++;
+		reading->quiet->requests++;
 		if (!--reading->open)
-			add_quiet(&reading->quiet, event);
+			add_quiet(reading->quiet, event);
 	}
 }
 
@@ -85,17 +85,16 @@ static bool take_first(void *state, const struct sweep_row *row)
 	return true;
 }
 
-struct units_reading *units_begin(struct sweep_consumer *consumer)
+struct units_reading *units_begin(struct quiet_marks *quiet, struct sweep_consumer *consumer)
 {
 	struct units_reading *reading = xalloc_zeroed(1, sizeof *reading);
 
+	reading->quiet = quiet;
 	for (unsigned layer = 0; layer < WORK_LAYERS; layer++)
 		reading->cycles[layer] = cycles_new();
 	*consumer = (struct sweep_consumer){ take_first, reading };
 	return reading;
 }
-
-struct quiet_marks units_quiet(const struct units_reading *reading) { return reading->quiet; }
 
 /* Sorts values. Halves are added instead of halving the sum, which could overflow. */
 static uint64_t median(uint64_t *values, size_t count)

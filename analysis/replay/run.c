@@ -433,6 +433,35 @@ const struct live_sums *run_sums(struct run_process *process, uint64_t seq)
 	return &process->sums;
 }
 
+/* Takes the sums back from now. */
+static void sum_back(struct live_sums *sums, const struct events *events, uint64_t to)
+{
+	for (size_t i = events_after(events, to); i < events->count; i++) {
+		struct cuf_event event = events_get(events, i);
+		uint64_t bytes = event.bytes;
+
+		events_passed(events, i);
+		if (!event.kind || bytes >> CUF_KEY_SHIFT)
+			continue;
+		if (event.op == CUF_OP_ALLOC || event.op == CUF_OP_RESTORE)
+			bytes = -bytes;
+		else if (event.op != CUF_OP_FREE)
+			continue;
+		sums->bytes[least_of(event.device, CUF_DEVICES_MAX)][event.kind] += bytes;
+		if (event.flags & CUF_EVENT_HOST_LOCATION)
+			sums->on_host[event.kind] += bytes;
+	}
+}
+
+struct live_sums run_sums_counted(struct run_process *process, uint64_t seq)
+{
+	struct live_sums sums = *run_sums(process, CUF_UNKNOWN);
+
+	sum_back(&sums, process->events, seq);
+	sum_back(&sums, process->events->framework, seq);
+	return sums;
+}
+
 /* For the live sets of all processes together. */
 enum { LIVE_BYTES_MAX = 192 << 20 };
 

@@ -89,6 +89,9 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols);
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
 /* The sums of run_live, which need no live set where they are asked for again. */
 const struct live_sums *run_sums(struct run_process *process, uint64_t seq);
+/* The sums of now less what the events since changed, without a live set of that moment. Blocks
+ * that took the place of others make it wrong. */
+struct live_sums run_sums_counted(struct run_process *process, uint64_t seq);
 /*
  * Ends a pass over one process: its live set is freed where those of all processes together would
  * need too much memory. The next run_live makes it again.

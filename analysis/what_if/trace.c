@@ -29,9 +29,11 @@ struct block_note {
 	uint8_t role;   /* enum cuf_role, as recorded */
 };
 
-struct walk {
+struct trace_walk {
 	struct trace *trace;
-	const struct trace_options *options;
+	struct run_process *process;
+	struct trace_options options;
+	uint64_t since, last;        /* the events after the one, up to the other */
 	struct homes *homes;
 	struct liveset live;         /* by key; seq is the number of the block */
 	struct block_note *notes;
@@ -62,7 +64,7 @@ static bool is_address(unsigned kind)
 	return kind == CUF_KIND_DEVICE || kind == CUF_KIND_ASYNC || kind == CUF_KIND_ARRAY;
 }
 
-static uint64_t mirror_take(struct walk *walk, unsigned kind, uint64_t bytes)
+static uint64_t mirror_take(struct trace_walk *walk, unsigned kind, uint64_t bytes)
 {
 	uint64_t addr = 1;
 	if (kind == CUF_KIND_FRAMEWORK)
@@ -73,7 +75,7 @@ static uint64_t mirror_take(struct walk *walk, unsigned kind, uint64_t bytes)
 	return 0;
 }
 
-static void mirror_give(struct walk *walk, const struct block_note *note, uint64_t bytes)
+static void mirror_give(struct trace_walk *walk, const struct block_note *note, uint64_t bytes)
 {
 	if (note->addr == 1)
 		driver_release(walk->mirror, bytes);
@@ -86,7 +88,7 @@ static void mirror_give(struct walk *walk, const struct block_note *note, uint64
 static uint64_t key_of(unsigned kind, uint64_t addr) { return cuf_key(cuf_kind_space(kind), addr); }
 
 /* A block ends: in the trace, in its home and in the mirror. */
-static void block_end(struct walk *walk, const struct cuf_event *event)
+static void block_end(struct trace_walk *walk, const struct cuf_event *event)
 {
 	struct cuf_block known;
 	struct block_note *note;
@@ -98,7 +100,7 @@ static void block_end(struct walk *walk, const struct cuf_event *event)
 	else if (is_of(event->kind, RANGE_KINDS))
 		homes_close(walk->homes, event->addr, false);
 	mirror_give(walk, note, known.bytes);
-	if (walk->options->refused_seq < event->seq)
+	if (walk->options.refused_seq < event->seq)
 		return; /* the state settles; no request any more */
 	step_add(walk->trace, (struct trace_step){ .bytes = known.bytes,
 						   .time_ns = event->time_ns,
@@ -109,7 +111,7 @@ static void block_end(struct walk *walk, const struct cuf_event *event)
 						   .kind = event->kind });
 }
 
-static uint32_t home_of(struct walk *walk, const struct cuf_event *event, bool is_old)
+static uint32_t home_of(struct trace_walk *walk, const struct cuf_event *event, bool is_old)
 {
 	if (event->kind == CUF_KIND_FRAMEWORK)
 		return homes_alloc(walk->homes, event->addr, event->bytes, is_old,
@@ -120,7 +122,7 @@ static uint32_t home_of(struct walk *walk, const struct cuf_event *event, bool i
 }
 
 /* A block begins; an event of a block that is live already replaces it. */
-static void block_begin(struct walk *walk, const struct cuf_event *event, bool is_old)
+static void block_begin(struct trace_walk *walk, const struct cuf_event *event, bool is_old)
 {
 	struct trace *trace = walk->trace;
 	uint64_t number = trace->block_count;
@@ -137,7 +139,7 @@ static void block_begin(struct walk *walk, const struct cuf_event *event, bool i
 		.addr = mirror_take(walk, event->kind, event->bytes),
 	};
 	liveset_put(&walk->live, &known);
-	if (walk->options->refused_seq < event->seq)
+	if (walk->options.refused_seq < event->seq)
 		return;
 	step_add(trace, (struct trace_step){
 				.bytes = event->bytes,
@@ -152,7 +154,7 @@ static void block_begin(struct walk *walk, const struct cuf_event *event, bool i
 }
 
 /* A label of a block comes after the block. */
-static void note_role(struct walk *walk, const struct cuf_event *event)
+static void note_role(struct trace_walk *walk, const struct cuf_event *event)
 {
 	struct cuf_block *known = liveset_find(&walk->live, key_of(event->kind, event->addr));
 	if (known && event->extra < CUF_ROLE_MAX)
@@ -160,7 +162,7 @@ static void note_role(struct walk *walk, const struct cuf_event *event)
 }
 
 /* Memory mapped into reserved addresses is of whoever reserved them. */
-static void mapping_begin(struct walk *walk, const struct cuf_event *event)
+static void mapping_begin(struct trace_walk *walk, const struct cuf_event *event)
 {
 	struct cuf_block *handle = liveset_find(&walk->live, key_of(CUF_KIND_VMM, event->aux));
 	if (handle)
@@ -170,7 +172,7 @@ static void mapping_begin(struct walk *walk, const struct cuf_event *event)
 /* ---- events ---- */
 
 /* Segments that go without a refusal were released by the program. */
-static void note_empty(struct walk *walk, const struct cuf_event *event)
+static void note_empty(struct trace_walk *walk, const struct cuf_event *event)
 {
 	if (!walk->emptied || event->kind != CUF_KIND_FRAMEWORK)
 		return;
@@ -182,7 +184,7 @@ static void note_empty(struct walk *walk, const struct cuf_event *event)
 }
 
 /* Called before a block of the driver ends: is it a segment that the program had emptied? */
-static void watch_emptying(struct walk *walk, const struct cuf_event *event)
+static void watch_emptying(struct trace_walk *walk, const struct cuf_event *event)
 {
 	struct cuf_block *known = liveset_find(&walk->live, key_of(event->kind, event->addr));
 	if (known && !walk->refused_by_driver && event->kind != CUF_KIND_FRAMEWORK &&
@@ -190,7 +192,7 @@ static void watch_emptying(struct walk *walk, const struct cuf_event *event)
 		walk->emptied = true;
 }
 
-static void take_block_event(struct walk *walk, const struct cuf_event *event)
+static void take_block_event(struct trace_walk *walk, const struct cuf_event *event)
 {
 	if (event->op == CUF_OP_FREE)
 		watch_emptying(walk, event);
@@ -208,7 +210,7 @@ static void take_block_event(struct walk *walk, const struct cuf_event *event)
 		block_begin(walk, event, false);
 }
 
-static void take_event(struct walk *walk, const struct cuf_event *event)
+static void take_event(struct trace_walk *walk, const struct cuf_event *event)
 {
 	bool begins = event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE;
 	if (event->op == CUF_OP_CAPTURE) {
@@ -218,7 +220,7 @@ static void take_event(struct walk *walk, const struct cuf_event *event)
 			walk->capturing--;
 		return;
 	}
-	if (event->device != walk->options->device && event->kind != CUF_KIND_RESERVATION)
+	if (event->device != walk->options.device && event->kind != CUF_KIND_RESERVATION)
 		return;
 	if (event->flags & CUF_EVENT_HOST_LOCATION)
 		return;
@@ -256,7 +258,7 @@ static uint64_t rank_of(const struct cuf_block *block)
 
 struct old_block { uint64_t rank, seq; struct cuf_block block; };
 
-static void old_begin(struct walk *walk, const struct cuf_event *event, uint8_t role)
+static void old_begin(struct trace_walk *walk, const struct cuf_event *event, uint8_t role)
 {
 	uint32_t number = walk->trace->block_count;
 	block_begin(walk, event, true);
@@ -264,7 +266,7 @@ static void old_begin(struct walk *walk, const struct cuf_event *event, uint8_t 
 		walk->notes[number].role = role;
 }
 
-static void take_old(struct walk *walk, const struct cuf_block *block)
+static void take_old(struct trace_walk *walk, const struct cuf_block *block)
 {
 	struct cuf_event event = { .op = CUF_OP_ALLOC,
 				   .kind = block->kind,
@@ -278,14 +280,14 @@ static void take_old(struct walk *walk, const struct cuf_block *block)
 				   .seq = block->seq,
 				   .time_ns = block->time_ns };
 	bool is_block = is_of(block->kind, DEVICE_KINDS | RANGE_KINDS);
-	if (is_block && block->device == walk->options->device &&
+	if (is_block && block->device == walk->options.device &&
 	    !(block->flags & CUF_EVENT_HOST_LOCATION))
 		old_begin(walk, &event, block->role);
 	else if (!is_block)
 		take_event(walk, &event);
 }
 
-static void begin_with(struct walk *walk, struct liveset *live)
+static void begin_with(struct trace_walk *walk, struct liveset *live)
 {
 	struct old_block *old = xalloc_zeroed(live->count + 1, sizeof *old);
 	const struct cuf_block *block;
@@ -305,7 +307,7 @@ static void begin_with(struct walk *walk, struct liveset *live)
 /* ---- the whole ---- */
 
 /* False: the step is of a segment, or of memory that takes none of the device's room. */
-static bool is_request(const struct walk *walk, const struct trace_step *step)
+static bool is_request(const struct trace_walk *walk, const struct trace_step *step)
 {
 	if (step->op != TRACE_ALLOC && step->op != TRACE_FREE)
 		return true;
@@ -315,7 +317,8 @@ static bool is_request(const struct walk *walk, const struct trace_step *step)
 }
 
 /* The request that failed is in no segment: it is of the group that its neighbours are of. */
-static void learn_group(const struct walk *walk, struct trace_step *step, struct trace_step *last)
+static void learn_group(const struct trace_walk *walk, struct trace_step *step,
+			struct trace_step *last)
 {
 	uint32_t home = walk->notes[step->block].home;
 	if (step->kind != CUF_KIND_FRAMEWORK || step->op == TRACE_EMPTY)
@@ -333,7 +336,7 @@ static void learn_group(const struct walk *walk, struct trace_step *step, struct
 }
 
 /* The events of segments go, and each block of the framework learns its group. */
-static void settle_steps(struct walk *walk)
+static void settle_steps(struct trace_walk *walk)
 {
 	struct trace *trace = walk->trace;
 	struct trace_step last = { 0 };
@@ -355,7 +358,7 @@ static void settle_steps(struct walk *walk)
 	trace->count = kept;
 }
 
-static void refuse(struct walk *walk, const struct cuf_event *event)
+static void refuse(struct trace_walk *walk, const struct cuf_event *event)
 {
 	struct trace *trace = walk->trace;
 	trace->refused_seq = event->seq;
@@ -395,26 +398,23 @@ static uint64_t last_told(const struct reader *reader, const struct trace_option
 	return header->end_kind && header->end_seq ? header->end_seq : CUF_UNKNOWN;
 }
 
-static void walk_events(struct walk *walk, struct run_process *process)
+static bool take_row(void *state, const struct sweep_row *row)
 {
-	uint64_t since = first_told(process->events, walk->options->steps_max),
-		 last = last_told(process->reader, walk->options);
-	struct event_merge merge;
-	struct cuf_event event;
-	if (since) {
-		struct liveset live;
-		struct replay_exact exact;
-		replay_at(process->reader, process->events, since, &live, &exact);
-		begin_with(walk, &live);
-		liveset_fini(&live);
-	}
-	event_merge_begin(&merge, process->events, since);
-	while (event_merge_next(&merge, &event) && event.seq <= last) {
-		if (event.seq == walk->options->refused_seq && event.op == CUF_OP_FAIL)
-			refuse(walk, &event);
+	struct trace_walk *walk = state;
+
+	for (size_t i = 0; i < row->count; i++) {
+		const struct cuf_event *event = &row->events[i];
+
+		if (event->seq > walk->last)
+			return false;
+		if (event->seq <= walk->since)
+			continue;
+		if (event->seq == walk->options.refused_seq && event->op == CUF_OP_FAIL)
+			refuse(walk, event);
 		else
-			take_event(walk, &event);
+			take_event(walk, event);
 	}
+	return true;
 }
 
 static const char *told(const struct run_process *process, const char *key, struct arena *arena)
@@ -446,45 +446,70 @@ static const char *recorded_settings(const struct run_process *process)
 }
 
 /* The framework was refused what the device had: then it had a limit of its own. */
-static uint64_t limit_of(const struct walk *walk)
+static uint64_t limit_of(const struct trace_walk *walk)
 {
 	const struct trace_step *refused = trace_refused(walk->trace);
-	uint64_t free_bytes = walk->options->free_bytes;
+	uint64_t free_bytes = walk->options.free_bytes;
 	if (!refused || refused->kind != CUF_KIND_FRAMEWORK || walk->refused_by_driver ||
 	    !is_known(free_bytes) || free_bytes < refused->bytes + (20u << 20))
 		return CUF_UNKNOWN;
 	return walk->framework_peak_bytes;
 }
 
-struct trace *trace_new(struct run_process *process, const struct trace_options *options,
-			struct arena *arena)
+struct trace_walk *trace_begin(struct run_process *process, const struct trace_options *options,
+			       struct sweep_consumer *consumer)
 {
+	struct trace_walk *walk = xalloc_zeroed(1, sizeof *walk);
 	struct trace *trace = xalloc_zeroed(1, sizeof *trace);
-	struct walk walk = { .trace = trace, .options = options, .homes = homes_new() };
 	const struct cuf_device *device =
 		reader_at(process->reader, CUF_SEC_DEVICES, options->device);
+	struct liveset live;
+	struct replay_exact exact;
+
+	*walk = (struct trace_walk){ .trace = trace,
+				     .process = process,
+				     .options = *options,
+				     .since = first_told(process->events, options->steps_max),
+				     .last = last_told(process->reader, options),
+				     .homes = homes_new() };
 	trace->device = options->device;
 	trace->refused_seq = trace->capacity_bytes = trace->others_bytes = CUF_UNKNOWN;
-	trace->total_bytes = options->total_bytes;
 	trace->granularity_bytes = CUF_PAGE_BYTES;
 	if (device && device->present && is_known(device->granularity_bytes))
 		trace->granularity_bytes = device->granularity_bytes;
-	walk.mirror = driver_pages_new(UINT64_MAX / 4, trace->granularity_bytes);
-	liveset_init(&walk.live, 0);
-	walk_events(&walk, process);
-	trace->limit_bytes = limit_of(&walk);
-	settle_steps(&walk);
+	walk->mirror = driver_pages_new(UINT64_MAX / 4, trace->granularity_bytes);
+	liveset_init(&walk->live, 0);
+	if (walk->since) {
+		replay_at(process->reader, process->events, walk->since, &live, &exact);
+		begin_with(walk, &live);
+		liveset_fini(&live);
+	}
+	*consumer = (struct sweep_consumer){ take_row, walk };
+	return walk;
+}
+
+struct trace *trace_end(struct trace_walk *walk, const struct trace_options *options,
+			struct arena *arena)
+{
+	const struct run_process *process = walk->process;
+	struct trace *trace = walk->trace;
+
+	walk->options = *options;
+	trace->total_bytes = options->total_bytes;
+	trace->limit_bytes = limit_of(walk);
+	settle_steps(walk);
 	if (is_known(options->free_bytes))
 		trace->capacity_bytes =
-			options->free_bytes + driver_look(walk.mirror).used_bytes;
+			options->free_bytes + driver_look(walk->mirror).used_bytes;
 	trace->framework = told(process, "framework", arena);
 	trace->version = told(process, "version", arena);
 	trace->backend = told(process, "backend", arena);
 	trace->settings = recorded_settings(process);
-	liveset_fini(&walk.live);
-	driver_pages_free(walk.mirror);
-	homes_free(walk.homes);
-	free(walk.notes);
+	liveset_fini(&walk->live);
+	driver_pages_free(walk->mirror);
+	homes_free(walk->homes);
+	free(walk->notes);
+	free(walk);
 	return trace;
 }
 

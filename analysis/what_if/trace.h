@@ -80,8 +80,12 @@ struct trace_options {
 	size_t steps_max;      /* older ones are left out, as if overwritten; 0: all */
 };
 
-/* Never NULL; without requests its count is 0. */
-struct trace *trace_new(struct run_process *process, const struct trace_options *options,
+/* A sweep makes it: trace_begin, a sweep with the consumer, trace_end, which is never NULL; without
+ * requests its count is 0. free_bytes and total_bytes may become known before trace_end. */
+struct trace_walk;
+struct trace_walk *trace_begin(struct run_process *process, const struct trace_options *options,
+			       struct sweep_consumer *consumer);
+struct trace *trace_end(struct trace_walk *walk, const struct trace_options *options,
 			struct arena *arena);
 /* A copy whose steps may be changed. */
 struct trace *trace_copy(const struct trace *trace);

@@ -21,6 +21,7 @@ struct framework_marks;
 struct heap_moment;
 struct heap_totals;
 struct roles;
+struct trace_walk;
 
 /* A moment as the replay needs it. */
 struct moment {
@@ -45,9 +46,12 @@ struct build {
 	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
 	/* by process; build_moment, where --at=peak is asked for, else NULL */
 	struct heap_moment *host_peaks;
-	/* by process; build_phases */
+	/* by process; build_sites */
 	struct hooks_used *hooks_used;
 	struct quiet_marks *quiet;
+	/* Takes part in the second sweep of a process; facts_build. What it makes of it: */
+	void (*listen)(struct build *build, uint32_t process, struct sweep_consumer *consumer);
+	struct trace_walk *trace;
 	/* caches by process, filled at the first query */
 	struct framework_marks **marks;
 	struct roles **roles;
@@ -56,9 +60,9 @@ struct build {
 /* The passes. */
 void build_processes(struct build *build);
 void build_incidents(struct build *build);
-void build_phases(struct build *build);
 void build_process_group(struct build *build);
 void build_moment(struct build *build);
+void build_peaks(struct build *build);
 void build_devices(struct build *build);
 void build_live_moments(struct build *build);
 void build_incident_views(struct build *build);
@@ -88,7 +92,25 @@ struct heap_moment host_moment_of(const struct build *build, uint32_t process);
 /* The moment of one device: its last fatal incident, else the run's, else its end. */
 struct moment moment_of_device(struct build *build, uint32_t device);
 
-/* ---- what the first sweep finds for later passes ---- */
+/* ---- what build_sites sweeps for ---- */
+
+/* The phases of a process (phase_facts.c): phases_begin, a sweep, phases_turn, a sweep, phases_end,
+ * which fills the facts. */
+enum { PHASES_FIRST = 3, PHASES_AGAIN = 4 };
+struct phase_making;
+struct phase_making *phases_begin(struct build *build, uint32_t process,
+				  struct sweep_consumer first[PHASES_FIRST]);
+void phases_turn(struct phase_making *making, struct sweep_consumer again[PHASES_AGAIN]);
+void phases_end(struct phase_making *making);
+/* Then: incidents[].phase, request. */
+void phases_of_incidents(struct build *build);
+
+/* Rows of call sites (site_facts.c); site_rows_end fills leaks[] and growth[]. most 0: as usual. */
+struct site_rows;
+struct site_rows *site_rows_new(size_t most);
+void site_rows_add(struct site_rows *rows, struct build *build, uint32_t process,
+		   const struct growth *growth);
+void site_rows_end(struct site_rows *rows, struct build *build);
 
 /* The functions that events came from (coverage.c). */
 struct hooks_used { bool numbers[UINT16_MAX + 1]; };

@@ -137,7 +137,7 @@ static void find_common(struct build *build)
 }
 
 /* A peak is the same at whatever moment the devices are described. */
-static void build_peaks(struct build *build)
+void build_peaks(struct build *build)
 {
 	const struct fact_device *known = build->facts->devices;
 
@@ -235,7 +235,6 @@ static void fill_device(struct build *build, uint32_t index, struct fact_device 
 
 void build_devices(struct build *build)
 {
-	build_peaks(build);
 	for (uint32_t i = 0; i < build->group_count; i++)
 		fill_device(build, i, &build->facts->devices[i]);
 }

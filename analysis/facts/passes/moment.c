@@ -95,7 +95,7 @@ static struct moment end_of(const struct build *build, uint32_t process)
 static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_t seq,
 				  unsigned ordinal)
 {
-	const struct live_sums *sums = run_sums(&build->run->processes[process], seq);
+	struct live_sums sums = run_sums_counted(&build->run->processes[process], seq);
 	uint64_t bytes = 0;
 
 	for (unsigned device = 0; device <= CUF_DEVICES_MAX; device++)
@@ -103,7 +103,7 @@ static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_
 			if ((ordinal == CUF_DEVICE_NONE || device == ordinal) &&
 			    kind != CUF_KIND_RESERVATION && kind != CUF_KIND_MAPPING &&
 			    kind != CUF_KIND_POOL && kind != CUF_KIND_FRAMEWORK)
-				bytes += sums->bytes[device][kind];
+				bytes += sums.bytes[device][kind];
 	return bytes;
 }
 
@@ -133,10 +133,12 @@ static void measure_at_end(void *context, size_t i)
 /* The process that held most of a device at its own end; the first of those that held nothing. */
 static uint32_t largest_at_end(struct build *build, uint32_t device)
 {
-	struct held_at_end held = { build, device,
-				    xalloc_zeroed(build->run->count, sizeof *held.bytes) };
+	struct held_at_end held = { build, device, NULL };
 	uint32_t largest = FACT_NONE;
 
+	if (build->groups[device].count == 1)
+		return build->groups[device].members[0].process;
+	held.bytes = xalloc_zeroed(build->run->count, sizeof *held.bytes);
 	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
 	for (uint32_t p = 0; p < build->run->count; p++)
 		if (held.bytes[p] != CUF_UNKNOWN &&
@@ -149,10 +151,12 @@ static uint32_t largest_at_end(struct build *build, uint32_t device)
 /* Whom the report is about when no request was fatal. */
 static uint32_t process_to_explain(struct build *build)
 {
-	struct held_at_end held = { build, FACT_NONE,
-				    xalloc_zeroed(build->run->count, sizeof *held.bytes) };
+	struct held_at_end held = { build, FACT_NONE, NULL };
 	uint32_t process;
 
+	if (build->run->count == 1)
+		return 0;
+	held.bytes = xalloc_zeroed(build->run->count, sizeof *held.bytes);
 	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
 	process = main_process(build->facts, held.bytes);
 	free(held.bytes);
@@ -343,4 +347,31 @@ uint64_t seq_at_moment(const struct build *build, uint32_t process)
 	if (!reader->header.end_kind || !reader->header.end_seq)
 		return CUF_UNKNOWN;
 	return reader->header.end_seq;
+}
+
+/* The peak of a device is a time; each process that uses it stood somewhere then. */
+static uint64_t seq_at_peak(struct build *build, uint32_t process, uint32_t device)
+{
+	struct moment moment = moment_of_device(build, device);
+	uint64_t seq;
+
+	return process_at(build, process, &moment, &seq) ? seq : 0;
+}
+
+void build_live_moments(struct build *build)
+{
+	for (uint32_t p = 0; p < build->run->count; p++) {
+		struct fact_process *process = &build->facts->processes[p];
+		struct heap_moment host = host_moment_of(build, p);
+
+		process->live.host_ns = host.time_ns;
+		process->live.host_events = host.events;
+		for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
+			process->live.device_seq[d] = process->moment_seq;
+			if (build->options.at != FACTS_AT_PEAK ||
+			    process->device_of[d] == FACT_NONE)
+				continue;
+			process->live.device_seq[d] = seq_at_peak(build, p, process->device_of[d]);
+		}
+	}
 }

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
-#include "analysis/base/parallel.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/replay/driver_state.h"
 
 enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
 
@@ -46,7 +44,7 @@ static const char *name_of(const struct names *names, uint64_t number)
 
 /* ---- one process ---- */
 
-struct making {
+struct phase_making {
 	struct build *build;
 	uint32_t process;
 	const struct reader *reader;
@@ -56,9 +54,13 @@ struct making {
 	struct inferred found[INFERRED_MAX];
 	size_t found_count;
 	struct outline *outline;
+	struct work_nets nets;
+	struct look *look;
+	struct units_reading *units;
+	struct spans_reading *reading;
 };
 
-static uint64_t realtime(const struct making *making, uint64_t monotonic_ns)
+static uint64_t realtime(const struct phase_making *making, uint64_t monotonic_ns)
 {
 	if (monotonic_ns == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
@@ -72,7 +74,7 @@ static uint64_t request_id_of(const struct phase_span *span)
 	return span->id;
 }
 
-static struct fact_phase phase_of(const struct making *making, const struct phase_span *span)
+static struct fact_phase phase_of(const struct phase_making *making, const struct phase_span *span)
 {
 	return (struct fact_phase){ .name = name_of(&making->names, span->name),
 				    .source = sources[span->source],
@@ -94,7 +96,7 @@ static struct fact_phase phase_of(const struct making *making, const struct phas
 /* Places by name's number and by what it names: a mark and a phase of one name are two. */
 enum { SORTS = 3 };
 
-static size_t place_in_groups(const struct making *making, const struct phase_span *span)
+static size_t place_in_groups(const struct phase_making *making, const struct phase_span *span)
 {
 	size_t name = span->name, sort = 2;
 
@@ -144,7 +146,7 @@ static uint64_t length_of(const struct phase_span *span)
 }
 
 /* At most PHASES_KEPT, fewer where there are many processes; in the heap. */
-static struct candidate *choose(const struct making *making, size_t *count)
+static struct candidate *choose(const struct phase_making *making, size_t *count)
 {
 	size_t most = least_of(PHASES_KEPT_RUN / making->build->run->count, PHASES_KEPT);
 	struct candidate *all = xalloc_zeroed(making->spans.count, sizeof *all);
@@ -176,7 +178,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* Recorded phases and inferred ones in one list, by begin. */
-static void fill_phases(struct making *making, struct fact_process *process)
+static void fill_phases(struct phase_making *making, struct fact_process *process)
 {
 	const struct run_process *from = &making->build->run->processes[making->process];
 	const struct inferred *found = making->found;
@@ -242,7 +244,7 @@ static int by_total_time(const void *a, const void *b)
 
 /* Groups by name and sort are made from all spans. Inferred phases have their own places after
  * those. */
-static void fill_groups(struct making *making, struct fact_process *process)
+static void fill_groups(struct phase_making *making, struct fact_process *process)
 {
 	size_t places = making->names.count * SORTS * 2, count = 0;
 	struct fact_phase_group *all = xalloc_zeroed(places + INFERRED_MAX, sizeof *all);
@@ -264,7 +266,7 @@ static void fill_groups(struct making *making, struct fact_process *process)
 }
 
 /* The name of requests is that of the largest group of marked requests. */
-static void name_requests(const struct making *making, struct fact_process *process)
+static void name_requests(const struct phase_making *making, struct fact_process *process)
 {
 	uint64_t most = 0;
 
@@ -275,88 +277,59 @@ static void name_requests(const struct making *making, struct fact_process *proc
 		}
 }
 
-/* Whether a moment will be asked for that frees follow: their blocks are born in earlier events. */
-static bool will_go_back(const struct build *build, uint32_t process)
+struct phase_making *phases_begin(struct build *build, uint32_t process,
+				  struct sweep_consumer first[PHASES_FIRST])
 {
-	const struct run_process *from = &build->run->processes[process];
-	const struct ladders *ladders = &build->ladders[process];
-	uint64_t last = most_of(from->events->last_free_seq,
-				from->events->framework->last_free_seq);
-	bool back = build->options.at > FACTS_AT_END || seq_at_end(from->reader) < last;
+	struct phase_making *making = xalloc_zeroed(1, sizeof *making);
+	struct run_process *from = &build->run->processes[process];
 
-	for (size_t i = 0; i < ladders->count; i++)
-		back |= ladders->items[i].settled_seq < last || from->events->complete_since;
-	return back;
+	making->build = build;
+	making->process = process;
+	making->reader = from->reader;
+	making->names = read_names(&from->meta);
+	making->look = look_begin(from->events, from->meta.hook_names, from->meta.hook_name_count,
+				  &first[0]);
+	making->units = units_begin(&build->quiet[process], &first[1]);
+	first[2] = work_nets_consumer(&making->nets);
+	return making;
 }
 
-/*
- * The two sweeps. The first finds what others start from: how much the events changed, what the
- * start-up did, the rises and falls of memory. The second measures phases and requests.
- */
-static void sweep_phases(struct making *making, struct run_process *from, struct fact_process *out)
+void phases_turn(struct phase_making *making, struct sweep_consumer again[PHASES_AGAIN])
 {
-	enum { FIRST = 6, AGAIN = 4 };
-	struct build *build = making->build;
-	struct sweep_consumer first[FIRST], again[AGAIN];
-	struct work_nets nets;
-	struct requests_source source = { .spans = &making->spans,
-					  .start_ns = making->reader->header.start_ns,
-					  .start_realtime_ns =
-						  making->reader->header.start_realtime_ns };
-	struct look *look = look_begin(from->events, from->meta.hook_names,
-				       from->meta.hook_name_count, &first[0]);
-	struct units_reading *units = units_begin(&first[1]);
-	struct spans_reading *reading;
-	struct replay_index *index = NULL;
+	struct run_process *from = &making->build->run->processes[making->process];
 
-	from->driver = driver_history_new(from->events);
-	first[2] = work_nets_consumer(&nets);
-	first[3] = driver_history_consumer(from->driver);
-	first[4] = hooks_used_consumer(&build->hooks_used[making->process]);
-	first[5] = (struct sweep_consumer){ 0 };
-	if (will_go_back(build, making->process))
-		index = replay_index_begin(from->events, &first[5]);
-	sweep_events(from->events, first, FIRST);
-	replay_index_end(index);
-	build->quiet[making->process] = units_quiet(units);
-	making->base = work_base(&nets, run_sums(from, CUF_UNKNOWN));
-
-	look_start(look, &making->base, build->arena, &again[0]);
-	units_measure(units, &making->base, &again[1]);
-	reading = spans_begin(&making->spans, from->events, &making->base, &again[2]);
+	making->base = work_base(&making->nets, run_sums(from, CUF_UNKNOWN));
+	look_start(making->look, &making->base, making->build->arena, &again[0]);
+	units_measure(making->units, &making->base, &again[1]);
+	making->reading = spans_begin(&making->spans, from->events, &making->base, &again[2]);
 	making->outline = outline_begin(&making->base, from->events, &again[3]);
-	sweep_events(from->events, again, AGAIN);
-	spans_end(reading);
-	making->found_count = look_end(look, making->found);
-	source.units = units;
-	requests_judge(&out->requests, &source, build->arena);
-	units_end(units);
 }
 
 /* Phases are measured on framework blocks where a framework reports them, else on device blocks. */
-static void fill_process(void *context, size_t i)
+void phases_end(struct phase_making *making)
 {
-	struct build *build = context;
-	uint32_t process = (uint32_t)i;
-	struct run_process *from = &build->run->processes[process];
-	struct fact_process *out = &build->facts->processes[process];
-	struct making making = { .build = build,
-				 .process = process,
-				 .reader = from->reader,
-				 .names = read_names(&from->meta) };
+	struct fact_process *out = &making->build->facts->processes[making->process];
+	const struct cuf_header *header = &making->reader->header;
+	struct requests_source source = { .units = making->units,
+					  .spans = &making->spans,
+					  .start_ns = header->start_ns,
+					  .start_realtime_ns = header->start_realtime_ns };
 
-	sweep_phases(&making, from, out);
+	spans_end(making->reading);
+	making->found_count = look_end(making->look, making->found);
+	requests_judge(&out->requests, &source, making->build->arena);
+	units_end(making->units);
 	out->work_layer = "device";
-	if (making.base.layer == WORK_FRAMEWORK)
+	if (making->base.layer == WORK_FRAMEWORK)
 		out->work_layer = "framework";
-	out->phases_left_out = from->reader->header.phases_left_out;
-	fill_phases(&making, out);
-	fill_groups(&making, out);
-	name_requests(&making, out);
-	outline_end(making.outline);
-	free(making.spans.items);
-	free(making.names.items);
-	run_rest(build->run, from);
+	out->phases_left_out = header->phases_left_out;
+	fill_phases(making, out);
+	fill_groups(making, out);
+	name_requests(making, out);
+	outline_end(making->outline);
+	free(making->spans.items);
+	free(making->names.items);
+	free(making);
 }
 
 /* ---- moments ---- */
@@ -399,9 +372,8 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 	free(names.items);
 }
 
-void build_phases(struct build *build)
+void phases_of_incidents(struct build *build)
 {
-	parallel_each(build->run->count, build->options.threads, fill_process, build);
 	for (size_t i = 0; i < build->facts->incident_count; i++)
 		fill_incident(build, &build->facts->incidents[i]);
 }

@@ -127,7 +127,7 @@ static void test_requests__peak_and_floor(void **state)
 	struct maker *m = begin();
 	struct sweep_consumer consumer;
 	struct units_reading *units;
-	struct quiet_marks quiet;
+	struct quiet_marks quiet = { 0 };
 	maker_alloc(m, WEIGHTS, GiB, 1);
 	for (unsigned i = 0; i < 30; i++)
 		serve(m, i, 96 << 10);
@@ -149,9 +149,8 @@ static void test_requests__peak_and_floor(void **state)
 	struct reader *reader;
 	assert_int_equal(reader_open_memory(m->data, m->bytes, &reader, NULL), 0);
 	struct events *events = events_new(reader);
-	units = units_begin(&consumer);
+	units = units_begin(&quiet, &consumer);
 	sweep_events(events, &consumer, 1);
-	quiet = units_quiet(units);
 	assert_int_equal(quiet.requests, 30);
 	assert_int_equal(quiet.count, 31); /* before the first, and after each */
 	assert_true(quiet.items[0].position < quiet.items[1].position);
