@@ -120,7 +120,7 @@ static void add(struct site *site, struct heap_totals *all, const struct weighed
 static void undo_after(const struct reader *reader, const struct heap_moment *moment,
 		       struct sites *sites, struct heap_totals *out)
 {
-	struct host_stream *stream = host_stream_new(reader);
+	struct host_stream *stream = host_stream_after(reader, heap_read_after(moment));
 	struct host_event event;
 	for (uint64_t place = 0; host_stream_next(stream, &event); place++) {
 		int sign = host_event_sign(event.op);

@@ -29,6 +29,12 @@ static inline bool heap_is_after(const struct heap_moment *moment, uint64_t plac
 	return time_ns > moment->time_ns;
 }
 
+/* Where to begin to read what came after it: nothing is left out where places count. */
+static inline uint64_t heap_read_after(const struct heap_moment *moment)
+{
+	return moment->events == CUF_UNKNOWN ? moment->time_ns : 0;
+}
+
 /* An unbiased estimate, with estimates of its second and third central moment. */
 struct host_estimate { double value, variance, third; };
 

@@ -61,7 +61,8 @@ static void note_birth(struct heap_births *births, const struct host_event *even
 /* False: too many blocks. */
 static bool walk(struct heap_births *births, bool later)
 {
-	struct host_stream *stream = host_stream_new(births->reader);
+	uint64_t after_ns = later ? heap_read_after(&births->moment) : 0;
+	struct host_stream *stream = host_stream_after(births->reader, after_ns);
 	struct host_event event;
 	bool fits = true;
 	for (uint64_t place = 0; fits && host_stream_next(stream, &event); place++) {

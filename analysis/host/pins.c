@@ -195,7 +195,7 @@ void host_maps_each(const struct reader *reader, uint64_t time_ns,
 	}
 	if (time_ns == CUF_UNKNOWN)
 		return;
-	stream = host_stream_new(reader);
+	stream = host_stream_after(reader, time_ns);
 	while (host_stream_next(stream, &event)) {
 		int sign = host_event_sign(event.op);
 		if (event.time_ns > time_ns && sign && cuf_address_is_map(event.addr, event.bytes))

@@ -92,6 +92,9 @@ struct host_event {
 
 struct host_stream;
 struct host_stream *host_stream_new(const struct reader *reader);
+/* For whoever wants the events after that time: segments that end before it are not read. Some
+ * earlier events come all the same. */
+struct host_stream *host_stream_after(const struct reader *reader, uint64_t time_ns);
 bool host_stream_next(struct host_stream *stream, struct host_event *event);
 /* The next events, as many as are decoded together; 0: at the end. They are valid until the next
  * call. */

@@ -90,7 +90,23 @@ static bool advance(struct host_stream *stream, struct cursor *cursor, uint64_t 
 	}
 }
 
+/* The first segment of the lane that may have events after that time: a thread begins a segment
+ * when the one before is full. */
+static size_t first_segment(const struct lanes *lanes, size_t lane, uint64_t time_ns)
+{
+	size_t at = lanes->lanes[lane].first, last = at + lanes->lanes[lane].count - 1;
+
+	while (time_ns && at < last && lanes->segments[at + 1].start_ns <= time_ns)
+		at++;
+	return at;
+}
+
 struct host_stream *host_stream_new(const struct reader *reader)
+{
+	return host_stream_after(reader, 0);
+}
+
+struct host_stream *host_stream_after(const struct reader *reader, uint64_t time_ns)
 {
 	struct host_stream *stream = xalloc_zeroed(1, sizeof *stream);
 	stream->reader = reader;
@@ -100,12 +116,12 @@ struct host_stream *host_stream_new(const struct reader *reader)
 	lane_heap_init(&stream->heap, stream->lanes.lane_count);
 	for (size_t i = 0; i < stream->lanes.lane_count; i++) {
 		struct cursor *cursor = &stream->cursors[i];
-		uint64_t time_ns;
-		cursor->segment = stream->lanes.lanes[i].first;
-		cursor->end = cursor->segment + stream->lanes.lanes[i].count;
+		uint64_t first_ns;
+		cursor->segment = first_segment(&stream->lanes, i, time_ns);
+		cursor->end = stream->lanes.lanes[i].first + stream->lanes.lanes[i].count;
 		enter_segment(stream, cursor);
-		if (advance(stream, cursor, &time_ns))
-			lane_heap_push(&stream->heap, (uint32_t)i, time_ns);
+		if (advance(stream, cursor, &first_ns))
+			lane_heap_push(&stream->heap, (uint32_t)i, first_ns);
 	}
 	return stream;
 }
