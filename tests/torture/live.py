@@ -29,9 +29,11 @@ OTHER_NAMESPACE = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '-
 
 
 def lives(pid):
+	"""Who has no memory any more is on its way out, whatever its state is."""
 	try:
 		with open(f'/proc/{pid}/stat') as stat:
-			return stat.read().rpartition(')')[2].split()[0] not in 'ZX'
+			fields = stat.read().rpartition(')')[2].split()
+			return fields[0] not in 'ZX' and int(fields[20]) > 0
 	except OSError:
 		return False
 
