@@ -185,7 +185,7 @@ static int run_serve(const struct opts *opts, const struct cmd *const *commands)
 	if (serving.http)
 		http_close(serving.http);
 	if (serving.metrics_file)
-		unlink(serving.metrics_file);
+		metrics_file_remove(serving.metrics_file);
 	watch_close(&serving.server.watch);
 	close(serving.signals);
 	return CMD_FINE;

@@ -133,7 +133,8 @@ int watching_open(struct watch *watch, char path[PATH_MAX], const char *operand,
 	if (find_path(operand, path))
 		return -1;
 	if (watch_open(watch, path, options)) {
-		say_error("cannot read '%s': %s", path, strerror(errno));
+		say_error("cannot read '%s': %s", path,
+			  errno == ENOTDIR ? "neither a directory nor a file" : strerror(errno));
 		return -1;
 	}
 	if (!check_file(watch, path))

@@ -5,9 +5,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A rename would put a file in the place of a device, or of a pipe that somebody reads. */
+static bool is_other_than_a_file(const char *path)
+{
+	struct stat there;
+
+	return !lstat(path, &there) && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode);
+}
 
 /* The collector reads only names that end in .prom: it never sees this one. */
 static FILE *open_temporary(const char *path, char *temporary, size_t bytes)
@@ -27,9 +36,13 @@ int metrics_file_write(const char *path, const struct watch *watch,
 		       const struct metrics_options *options)
 {
 	char temporary[PATH_MAX];
-	FILE *file = open_temporary(path, temporary, sizeof temporary);
+	FILE *file = NULL;
 	int error = 0;
 
+	if (is_other_than_a_file(path))
+		errno = ENOTSUP;
+	else
+		file = open_temporary(path, temporary, sizeof temporary);
 	if (!file)
 		return -1;
 	metrics_write(file, watch, options, false);
@@ -44,4 +57,10 @@ int metrics_file_write(const char *path, const struct watch *watch,
 	unlink(temporary);
 	errno = error;
 	return -1;
+}
+
+void metrics_file_remove(const char *path)
+{
+	if (!is_other_than_a_file(path))
+		unlink(path);
 }

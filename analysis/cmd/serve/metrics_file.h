@@ -2,7 +2,8 @@
 /*
  * The textfile of node_exporter's collector: replaced as a whole, readable for everybody, and
  * removed at the end, so that nobody reads the figures of yesterday.
- * Contract: 0, or -1 with errno; the file is unchanged then.
+ * Contract: 0, or -1 with errno; the file is unchanged then. A device or a pipe of that name
+ * is never replaced or removed.
  */
 #ifndef CMD_SERVE_METRICS_FILE_H
 #define CMD_SERVE_METRICS_FILE_H
@@ -11,5 +12,7 @@
 
 int metrics_file_write(const char *path, const struct watch *watch,
 		       const struct metrics_options *options);
+
+void metrics_file_remove(const char *path);
 
 #endif

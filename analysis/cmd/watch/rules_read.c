@@ -38,8 +38,12 @@ static int read_lines(struct rules *rules, FILE *file, const char *path)
 	for (unsigned number = 1; fgets(line, sizeof line, file); number++) {
 		const char *begin = line + strspn(line, " \t");
 
-		line[strcspn(line, "\n")] = 0;
 		snprintf(where, sizeof where, "%.100s:%u: ", path, number);
+		if (!strchr(line, '\n') && !feof(file)) {
+			say_error("%slonger than %d bytes, or no text", where, RULE_TEXT);
+			return -1;
+		}
+		line[strcspn(line, "\n")] = 0;
 		if (*begin && *begin != '#' && add_rule(rules, begin, where))
 			return -1;
 	}

@@ -172,4 +172,13 @@ END
 	kill "$serve"
 	wait "$serve"
 	[ -z "$(ls cuflight.prom* 2>/dev/null)" ]
+	mkfifo pipe.prom # what is no file stays what it is
+	"$cuflight" serve --metrics-file="$PWD/pipe.prom" --every=1 rec >serve.out 2>&1 3>&- &
+	serve=$!
+	started+=" $serve"
+	until_true 60 grep -q 'cannot write' serve.out
+	[ -p pipe.prom ]
+	kill "$serve"
+	wait "$serve"
+	[ -p pipe.prom ]
 }

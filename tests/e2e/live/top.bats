@@ -77,6 +77,7 @@ refuses_all() {
 	refuses "'note.txt' is no recording" setsid -w "$cuflight" "$@" note.txt
 	refuses "cannot read 'damaged.cuf'" setsid -w "$cuflight" "$@" damaged.cuf
 	refuses 'No such file' setsid -w "$cuflight" "$@" nowhere
+	refuses 'neither a directory nor a file' setsid -w "$cuflight" "$@" fifo
 	refuses "process $$ is not recorded" setsid -w "$cuflight" "$@" $$
 	refuses "there is no process $gone" setsid -w "$cuflight" "$@" "$gone"
 	refuses 'too many arguments' setsid -w "$cuflight" "$@" rec rec
@@ -87,11 +88,14 @@ refuses_all() {
 	start_server one
 	order one keep 1
 	echo text >note.txt
+	mkfifo fifo
 	{ printf 'CUFLIGHT'; head -c 9000 /dev/zero; } >damaged.cuf
 	gone=$(bash -c 'echo $$')
 	refuses_all top --once
 	refuses_all watch --rule 'leak > 1MiB -> log'
 	refuses_all serve --listen=127.0.0.1:0
+	head -c 100000 /dev/zero >zeros
+	refuses 'zeros:1: longer than' timeout 60 "$cuflight" watch --rules=zeros rec
 	refuses '--report-ended' "$cuflight" serve --termination-log=log rec
 	"$cuflight" top --once rec >screen
 }
