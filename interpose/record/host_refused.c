@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include "interpose/platform/clock.h"
 #include "interpose/platform/options.h"
+#include "interpose/process/cgroup.h"
 #include "interpose/process/handover.h"
 #include "interpose/process/size_limit.h"
 #include "interpose/record/host.h"
@@ -30,10 +31,40 @@ static bool is_due(void)
 					   __ATOMIC_RELAXED);
 }
 
-bool cuf_host_refused(size_t bytes, unsigned hook, void *frame)
+static bool is_beyond(uint64_t used, uint64_t bytes, int resource)
 {
+	uint64_t limit = cuf_limit_bytes(resource);
+
+	return limit != CUF_UNKNOWN && used != CUF_UNKNOWN && used + bytes > limit;
+}
+
+/*
+ * The number of threads is limited, too, with the same error. So it was the memory of its stack
+ * where the limits leave less. Unless it is set, that has the size of the first thread's, as far as
+ * that is limited. Returns the size; 0: there was memory.
+ */
+static size_t refused_stack(size_t bytes)
+{
+	enum { WITHOUT_LIMIT = 2 << 20 };
+	uint64_t first = cuf_limit_bytes(RLIMIT_STACK);
+	struct cuf_process_memory memory;
+
+	if (!cuf_host_may_refuse())
+		return 0;
+	if (!bytes)
+		bytes = first == CUF_UNKNOWN ? WITHOUT_LIMIT : first;
+	cuf_process_memory(&memory);
+	return is_beyond(memory.address_bytes, bytes, RLIMIT_AS) ||
+			       is_beyond(memory.data_bytes, bytes, RLIMIT_DATA)
+		       ? bytes : 0;
+}
+
+bool cuf_host_refused(size_t bytes, unsigned hook, int error, void *frame)
+{
+	const bool is_thread = error == EAGAIN;
 	const struct cuf_request request = {
-		.bytes = bytes, .kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE
+		.bytes = is_thread ? refused_stack(bytes) : bytes,
+		.kind = CUF_KIND_HOST, .device = CUF_DEVICE_NONE
 	};
 	const struct cuf_driver_view no_driver = {
 		.free_bytes = CUF_UNKNOWN, .total_bytes = CUF_UNKNOWN, .probed_bytes = CUF_UNKNOWN
@@ -41,7 +72,8 @@ bool cuf_host_refused(size_t bytes, unsigned hook, void *frame)
 	struct cuf_call call;
 	int saved_errno = errno;
 	bool is_recorded;
-	if (cuf_options.host == CUF_HOST_OFF || !is_due())
+	if (cuf_options.host == CUF_HOST_OFF || (error != ENOMEM && !is_thread) ||
+	    (is_thread && !request.bytes) || !is_due())
 		return false;
 	is_recorded = cuf_call_begin(&call, hook, frame);
 	if (is_recorded) {

@@ -130,10 +130,12 @@ void cuf_device_seen(struct cuf_call *call, unsigned device, const struct cuf_dr
 /* The real call refused (a realloc that failed): the block is live again. */
 void cuf_host_restore(const struct cuf_host_undo *undo);
 /*
- * The real function ran out of memory: an incident. hook: which function of the family. false: not
- * recorded, because it is nested, or too soon after another one, or malloc is not recorded.
+ * The real function failed: an incident where it ran out of memory (error is ENOMEM), or where a
+ * thread was refused (EAGAIN) because there is no room for its stack of so many bytes (0: not set).
+ * hook: which function. false: not recorded, because it is nested, or too soon after another one,
+ * or malloc is not recorded.
  */
-bool cuf_host_refused(size_t bytes, unsigned hook, void *frame);
+bool cuf_host_refused(size_t bytes, unsigned hook, int error, void *frame);
 /*
  * Sampled mode: another mean, from each thread's next sample on. -1: another mode, beyond the
  * bounds of the option, or changed too often (16 times).

@@ -416,6 +416,6 @@ static void read_books(unsigned hook, void *frame)
 __attribute__((noinline, cold)) void cuf_allocator_refused(size_t bytes, unsigned hook, int error,
 							   void *frame)
 {
-	if (error == ENOMEM && cuf_host_refused(bytes, hook, frame))
+	if (cuf_host_refused(bytes, hook, error, frame))
 		read_books(hook, frame);
 }

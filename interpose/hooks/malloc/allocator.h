@@ -31,8 +31,8 @@ void cuf_allocator_read_running(void *frame);
 void cuf_allocator_read_at_end(void);
 
 /*
- * A request was refused, after the real call. error: its errno; only ENOMEM is an incident, with
- * the allocator's statistics at that moment. Incidents of host memory keep a distance: of a call
+ * A request was refused, after the real call. error: as for cuf_host_refused. An incident has
+ * the allocator's statistics of that moment. Incidents of host memory keep a distance: of a call
  * that was refused because of another one there is one.
  */
 void cuf_allocator_refused(size_t bytes, unsigned hook, int error, void *frame);

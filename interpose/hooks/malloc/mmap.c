@@ -4,8 +4,8 @@
  * They are blocks whose addresses differ from those of malloc's blocks (abi/host_blocks.h).
  *
  * Shared memory (memfd, a file of tmpfs, an anonymous shared map) counts for the process that maps
- * it while it is empty. Who maps it later finds its maker's pages there. A process that maps it
- * twice has it once (shared_views.c).
+ * it while it is empty, and a segment of System V for its maker. Who maps it later finds its
+ * maker's pages there. A process that maps it twice has it once (shared_views.c).
  *
  * A partial unmap splits a map: the old block is freed, and its pieces are restored with its stack
  * and time. A map without access is a reservation of addresses, not memory, until mprotect or
@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -74,15 +75,27 @@ static bool is_page(const void *addr) { return !((uintptr_t)addr % cuf_page_byte
 struct request {
 	size_t bytes;
 	int prot, flags, fd;
+	bool is_segment;         /* of System V: fd is its id */
+	bool is_new;             /* this process made it, or nobody has it attached */
 	uint64_t offset;
 	const void *caller;
 };
+
+#define SYSTEM_V (UINT64_MAX - 1) /* the device of its segments; no file system has it */
 
 /* What there is to know of a map. memory.inode is 0 unless it is shared memory. */
 struct mapped {
 	enum cuf_map_kind kind;
 	struct cuf_shared_memory memory;
 };
+
+static void look_at_segment(const struct request *request, struct mapped *mapped)
+{
+	mapped->memory = (struct cuf_shared_memory){ .device = SYSTEM_V,
+						     .inode = (uint64_t)request->fd + 1 };
+	if (request->is_new || cuf_views_have(mapped->memory, request->bytes))
+		mapped->kind = CUF_MAP_SHARED;
+}
 
 /*
  * Of a file of tmpfs, which is memory. It is new where less than half of it was there before, and
@@ -96,7 +109,9 @@ static __attribute__((noinline)) void look_at_shared(const struct request *reque
 	struct statfs system;
 	struct stat file;
 
-	if (request->flags & MAP_ANONYMOUS) {
+	if (request->is_segment) {
+		look_at_segment(request, mapped);
+	} else if (request->flags & MAP_ANONYMOUS) {
 		*mapped = (struct mapped){ CUF_MAP_SHARED, cuf_views_nameless() };
 	} else if (!cuf_sys(SYS_fstatfs, request->fd, (long)&system, 0, 0, 0, 0) &&
 		   system.f_type == TMPFS &&
@@ -214,7 +229,9 @@ static void *mapping_done(struct mapping *mapping, void *at, const struct reques
 	} else {
 		cuf_maps_restore(&mapping->removed);
 		if (is_for_memory(request))
-			cuf_allocator_refused(request->bytes, CUF_HOOK_mmap, saved, frame);
+			cuf_allocator_refused(request->bytes,
+					      request->is_segment ? CUF_HOOK_shmat : CUF_HOOK_mmap,
+					      saved, frame);
 	}
 	errno = saved;
 	return at;
@@ -232,7 +249,8 @@ static void *mapping_done(struct mapping *mapping, void *at, const struct reques
 			cuf_sys_mmap(addr, bytes, prot, flags, fd, (uint64_t)offset)); \
 	return mapping_done( \
 		&mapping, at, \
-		&(struct request){ bytes, prot, flags, fd, (uint64_t)offset, CALLER }, FRAME)
+		&(struct request){ .bytes = bytes, .prot = prot, .flags = flags, .fd = fd, \
+				   .offset = (uint64_t)offset, .caller = CALLER }, FRAME)
 
 /* Calls of the loader do not pass here: it maps objects by system calls of its own. */
 void *cuf_hook_mmap(void *addr, size_t bytes, int prot, int flags, int fd, off_t offset)
@@ -271,6 +289,62 @@ int cuf_hook_munmap(void *addr, size_t bytes)
 	if (find_real((void **)&cuf_real.munmap))
 		return done(cuf_real.munmap(addr, bytes), &removed);
 	return done((int)libc_result(cuf_sys_munmap(addr, bytes)), &removed);
+}
+
+/* ---- System V ---- */
+
+/* Before it is attached. Not inlined, as look_at_shared. bytes stays 0 where there is none. */
+static __attribute__((noinline)) void ask_about_segment(struct request *request)
+{
+	struct shmid_ds state;
+
+	if (cuf_sys(SYS_shmctl, request->fd, IPC_STAT, (long)&state, 0, 0, 0))
+		return;
+	request->bytes = state.shm_segsz;
+	request->is_new = !state.shm_nattch ||
+			  state.shm_cpid == cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+void *cuf_hook_shmat(int id, const void *addr, int flags)
+{
+	struct request request = { .prot = PROT_READ | PROT_WRITE, .flags = MAP_SHARED, .fd = id,
+				   .is_segment = true, .caller = CALLER };
+	struct mapping mapping;
+	void *at;
+
+	ask_about_segment(&request);
+	mapping_begin(&mapping, (void *)addr, request.bytes, flags & SHM_REMAP ? MAP_FIXED : 0,
+		      CALLER);
+	if (find_real((void **)&cuf_real.shmat))
+		at = cuf_real.shmat(id, addr, flags);
+	else
+		at = (void *)libc_result(cuf_sys(SYS_shmat, id, (long)addr, flags, 0, 0, 0));
+	return mapping_done(&mapping, at, &request, FRAME);
+}
+
+/* A segment is attached as one map, and detached as a whole. */
+static void remove_segment(const void *addr, struct cuf_maps_removed *removed)
+{
+	struct cuf_map map;
+	enum cuf_map_kind kind;
+
+	if (!cuf_map_find((uintptr_t)addr, &map) || map.start != (uintptr_t)addr)
+		return;
+	kind = cuf_map_kind(map);
+	if (kind == CUF_MAP_SHARED || kind == CUF_MAP_VIEW || kind == CUF_MAP_FILE)
+		cuf_maps_remove(map.start, map.end, removed);
+}
+
+int cuf_hook_shmdt(const void *addr)
+{
+	struct cuf_maps_removed removed = { .count = 0 };
+	int saved = errno;
+	if (is_recording_maps(CALLER))
+		remove_segment(addr, &removed);
+	errno = saved;
+	if (find_real((void **)&cuf_real.shmdt))
+		return done(cuf_real.shmdt(addr), &removed);
+	return done((int)libc_result(cuf_sys(SYS_shmdt, (long)addr, 0, 0, 0, 0, 0)), &removed);
 }
 
 /* ---- mprotect ---- */

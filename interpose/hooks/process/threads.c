@@ -11,6 +11,7 @@
 #include "interpose/platform/side_stack.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
+#include "interpose/hooks/malloc/allocator.h"
 
 /* A thread between its creation and its first instruction. */
 struct birth {
@@ -62,45 +63,118 @@ CUF_JUMPS static void *begin_thread(void *argument)
 	return birth.run(birth.argument);
 }
 
+typedef int create_fn(pthread_t *, const pthread_attr_t *, cuf_start_fn, void *);
+typedef int create_c11_fn(pthread_t *, cuf_task_fn, void *);
+
 static void find_create(void *create)
 {
 	*(void **)create = cuf_real_of_threads("pthread_create");
 }
 
-typedef int create_fn(pthread_t *, const pthread_attr_t *, cuf_start_fn, void *);
+static void find_create_c11(void *create)
+{
+	*(void **)create = cuf_real_of_threads("thrd_create");
+}
 
 /* NULL: the C library's threads are in a library that is not loaded. */
-static create_fn *real_create(void)
+static void *real_create(void **slot, void (*find)(void *create))
 {
 	void *create;
 
-	if (__builtin_expect(!cuf_slot_load((void **)&cuf_real.pthread_create), 0))
+	if (__builtin_expect(!cuf_slot_load(slot), 0))
 		cuf_real_resolve();
-	create = cuf_slot_load((void **)&cuf_real.pthread_create);
+	create = cuf_slot_load(slot);
 	if (!create)
-		cuf_on_side_stack(find_create, &create);
-	return (create_fn *)create;
+		cuf_on_side_stack(find, &create);
+	return create;
+}
+
+/* ---- a stack that was refused ---- */
+
+typedef int stack_size_fn(const pthread_attr_t *, size_t *);
+
+static void find_stack_size(void *get)
+{
+	*(void **)get = cuf_real_of_threads("pthread_attr_getstacksize");
+}
+
+/* 0: the one that threads have without attributes. */
+static size_t stack_bytes(const pthread_attr_t *attributes)
+{
+	stack_size_fn *get = NULL;
+	size_t bytes;
+
+	if (attributes)
+		cuf_on_side_stack(find_stack_size, &get);
+	return get && !get(attributes, &bytes) ? bytes : 0;
+}
+
+static __attribute__((noinline, cold)) void refused(const pthread_attr_t *attributes, unsigned hook,
+						    void *frame)
+{
+	int saved = errno;
+
+	cuf_allocator_refused(stack_bytes(attributes), hook, EAGAIN, frame);
+	errno = saved;
+}
+
+/* ---- the hooks ---- */
+
+/* NULL: the thread begins in the program's function. */
+static struct birth *birth_of(cuf_start_fn run, void *argument, void *frame)
+{
+	const struct cuf_creation creation = cuf_thread_created_here(frame);
+	struct birth *birth = creation.stack ? take_birth() : NULL;
+
+	if (birth) {
+		birth->creation = creation;
+		birth->run = run;
+		birth->argument = argument;
+	}
+	return birth;
 }
 
 int cuf_hook_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, cuf_start_fn run,
 			    void *argument)
 {
-	create_fn *create = real_create();
-	struct cuf_creation creation;
+	create_fn *create =
+		(create_fn *)real_create((void **)&cuf_real.pthread_create, find_create);
 	struct birth *birth;
 	int result;
 
 	if (!create)
 		return EAGAIN;
-	creation = cuf_thread_created_here(__builtin_frame_address(0));
-	birth = creation.stack ? take_birth() : NULL;
-	if (!birth)
-		return create(thread, attributes, run, argument);
-	birth->creation = creation;
-	birth->run = run;
-	birth->argument = argument;
-	result = create(thread, attributes, begin_thread, birth);
-	if (result)
+	birth = birth_of(run, argument, __builtin_frame_address(0));
+	if (birth)
+		result = create(thread, attributes, begin_thread, birth);
+	else
+		result = create(thread, attributes, run, argument);
+	if (result && birth)
 		give_back(birth);
+	if (__builtin_expect(result == EAGAIN, 0))
+		refused(attributes, CUF_HOOK_pthread_create, __builtin_frame_address(0));
+	return result;
+}
+
+/* C11's. Its function returns an int, in the register where a pointer would be. */
+int cuf_hook_thrd_create(pthread_t *thread, cuf_task_fn run, void *argument)
+{
+	enum { ERROR = 2, NO_MEMORY = 3 }; /* thrd_error, thrd_nomem of glibc */
+	create_c11_fn *create = (create_c11_fn *)real_create((void **)&cuf_real.thrd_create,
+							     find_create_c11);
+	struct birth *birth;
+	int result;
+
+	if (!create)
+		return ERROR;
+	birth = birth_of((cuf_start_fn)(void *)run, argument, __builtin_frame_address(0));
+	if (birth)
+		result = create(thread, (cuf_task_fn)(void *)begin_thread, birth);
+	else
+		result = create(thread, run, argument);
+	if (result && birth)
+		give_back(birth);
+	if (__builtin_expect(result == ERROR || result == NO_MEMORY, 0))
+		refused(NULL, CUF_HOOK_thrd_create, __builtin_frame_address(0));
 	return result;
 }
