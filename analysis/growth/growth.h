@@ -67,6 +67,7 @@ struct fact_site {
 	bool holds_blocks;            /* its blocks are split into a framework's blocks, which have
 				       * rows of their own (kind FRAMEWORK) for the same bytes */
 	uint64_t bytes, count;        /* live at the moment */
+	uint64_t shared_bytes;        /* of them: memory that other processes may see */
 	enum fact_basis basis;        /* of bytes and count */
 	uint64_t low_bytes;           /* 95 % interval of bytes; empty where they are observed */
 	uint64_t high_bytes;

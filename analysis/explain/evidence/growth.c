@@ -27,7 +27,7 @@
 /* Sums over the call sites of one device, or of the host. */
 struct growth_sums {
 	bool any_site;
-	uint64_t leaked, kv_leaked, plateau, cycles;
+	uint64_t leaked, shared, kv_leaked, plateau, cycles; /* shared: memory, of what leaked */
 	bool per_request_known; /* of a call site, from cycles that may be inferred */
 	struct fact_rate rate;
 	double slope, low, high; /* bytes per second, with a 95 % interval */
@@ -61,6 +61,7 @@ static double above_zero(double value)
 static void add_leak(struct build *build, const struct fact_site *site, struct growth_sums *sums)
 {
 	sums->leaked += site->bytes;
+	sums->shared += site->shared_bytes;
 	if (site->kind != CUF_KIND_HOST &&
 	    stack_hints(build, site->process, site->stack.id) & HINT_KV)
 		sums->kv_leaked += site->bytes;
@@ -493,6 +494,8 @@ static void host_growth(struct build *build, struct evidence *evidence)
 	if (!sums.leaked)
 		return;
 	metrics[METRIC_host_leaked] = sums.leaked;
+	if (sums.shared > sums.leaked / 2) /* the advice is about the names of shared memory */
+		metrics[METRIC_host_shared_leak] = sums.shared;
 	if (fact_rate_per_request(&sums.rate))
 		metrics[METRIC_host_each_request] = fact_rate_per_request(&sums.rate);
 	if (sums.slope > 0)

@@ -325,6 +325,8 @@ static void set_process_limit(struct evidence *evidence)
 	evidence->metrics[METRIC_process_held] = held;
 	evidence->options[METRIC_process_held] = fact_limit_words[kind].what;
 	evidence->metrics[METRIC_process_asked] = held + incident->requested_bytes;
+	if (incident->api && strstr(incident->api, "_create")) /* pthread_create, thrd_create */
+		evidence->metrics[METRIC_thread_stack] = incident->requested_bytes;
 	evidence->options[METRIC_process_asked] = fact_limit_words[kind].by;
 	evidence_show(evidence, SIGNAL_process_limit, incident->seq);
 }
@@ -337,6 +339,7 @@ static void set_refusal(struct evidence *evidence)
 	if (!incident || incident->kind != CUF_KIND_HOST)
 		return;
 	evidence->metrics[METRIC_host_left] = CUF_UNKNOWN; /* the limit is reached */
+	evidence->options[METRIC_request] = incident->api ? incident->api : "malloc";
 	evidence_set(evidence, SIGNAL_host_refused, 1);
 	evidence_set(evidence, SIGNAL_host_huge,
 		     evidence_ratio(incident->requested_bytes,

@@ -130,6 +130,8 @@ void managed_owner(const struct build *build, struct fact_site *site);
 /* After build_sites; of host, what is live and resident is filled. */
 struct fact_heap managed_heap(const struct build *build, uint32_t process,
 			      const struct fact_host *host);
+/* After build_sites: shared_bytes of a process's sites. */
+void shared_memory(struct build *build, uint32_t process);
 
 /* ---- small ones ---- */
 

@@ -590,6 +590,7 @@ static void fill_process(void *context, size_t i)
 	struct build *build = context;
 
 	build->facts->processes[i].host = host_of(build, (uint32_t)i);
+	shared_memory(build, (uint32_t)i);
 	run_rest(build->run, &build->run->processes[i]);
 }
 

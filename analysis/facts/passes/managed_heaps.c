@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that a runtime allocated by itself: its collected heap, and other memory. Which it
- * is follows from the modules and functions of the stack. What grows in a heap is not seen from
- * outside, so a heap is never called a leak.
+ * Memory that a runtime allocated by itself: its collected heap, and other memory; and what other
+ * processes may see. Which runtime's it is follows from the modules and functions of the stack.
+ * What grows in a heap is not seen from outside, so a heap is never called a leak.
  */
 #include "analysis/facts/passes/build.h"
 
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/frameworks/runtimes.h"
+#include "analysis/host/pins.h"
 #include "analysis/symbols/library_names.h"
 #include "analysis/symbols/symbols.h"
 
@@ -146,4 +147,47 @@ struct fact_heap managed_heap(const struct build *build, uint32_t index,
 	heap.touched = touched_share(mapped, subtract_to_zero(live, mapped), room);
 	heap.bytes = (uint64_t)((double)heap.bytes * heap.touched);
 	return heap;
+}
+
+/* ---- shared memory ---- */
+
+struct shared_sums {
+	struct build *build;
+	uint32_t process;
+	struct fact_site *site;  /* of the map before; NULL: not in the table */
+	uint32_t stack;
+};
+
+static struct fact_site *site_of(const struct shared_sums *sums, uint32_t stack)
+{
+	const struct facts *facts = sums->build->facts;
+	uint32_t id = reader_call_site(sums->build->run->processes[sums->process].reader, stack);
+
+	for (size_t i = 0; i < facts->leak_count; i++)
+		if (facts->leaks[i].process == sums->process && facts->leaks[i].stack.id == id &&
+		    facts->leaks[i].kind == CUF_KIND_HOST)
+			return &facts->leaks[i];
+	return NULL;
+}
+
+/* Maps of the ledger are corrected by events, so a sum may wrap below 0 on the way. */
+static void add_shared(void *context, const struct host_map *map, int sign)
+{
+	struct shared_sums *sums = context;
+
+	if (!map->shared)
+		return;
+	if (map->stack != sums->stack)
+		sums->site = site_of(sums, map->stack);
+	sums->stack = map->stack;
+	if (sums->site)
+		sums->site->shared_bytes += sign > 0 ? map->bytes : -map->bytes;
+}
+
+void shared_memory(struct build *build, uint32_t process)
+{
+	struct shared_sums sums = { .build = build, .process = process, .stack = UINT32_MAX };
+
+	host_maps_each(build->run->processes[process].reader, host_time_of(build, process),
+		       add_shared, &sums);
 }

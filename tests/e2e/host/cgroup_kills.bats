@@ -139,6 +139,49 @@ EOF
 	tr -s '\n ' ' ' <screen | grep -q 'Fix: close and unlink what the marked call sites share' || { cat screen; false; }
 }
 
+# LINES...: of publish.c, which publishes in a segment of System V what its caller made, until it is killed
+segments() {
+	{
+		printf '#include <string.h>\n#include <sys/shm.h>\n#include <unistd.h>\n'
+		printf '%s\n' "$@"
+	} >publish.c
+	cc -g -O0 -o publish publish.c
+	killed ./publish
+	holds publish.c:5 $((32 << 20))
+	report_has 'd.host.maps.shared_bytes >= 32 << 20 && d.cause.name_id === "host-leak"'
+	tr -s '\n ' ' ' <screen | grep -q 'Fix: close and unlink what the marked call sites share' || { cat screen; false; }
+}
+
+@test "segments of System V: a recording, and the line that attaches what it made" {
+	segments 'void publish(int id) {' '	memset(shmat(id, 0, 0), 1, 1 << 20);' '	shmctl(id, IPC_RMID, 0); }' \
+		'int main(void) { for (;;) { publish(shmget(IPC_PRIVATE, 1 << 20, 0600)); usleep(2000); } }'
+}
+
+@test "segments of System V that others made and left: who attached them" {
+	segments 'void publish(int id) {' '	memset(shmat(id, 0, 0), 1, 1 << 20);' '	shmctl(id, IPC_RMID, 0); }' \
+		'int made(void) { int to[2], id; pipe(to); if (!vfork()) { id = shmget(IPC_PRIVATE, 1 << 20, 0600); write(to[1], &id, sizeof id); _exit(0); }' \
+		'	read(to[0], &id, sizeof id); close(to[0]); close(to[1]); return id; }' \
+		'int main(void) { for (;;) { publish(made()); usleep(2000); } }'
+}
+
+@test "where malloc grows beside shared memory that does not, the advice is not about sharing" {
+	cat >beside.c <<-'C'
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		void keep(void) { memset(malloc(1 << 20), 1, 1 << 20); }
+		int main(void) {
+		memset(mmap(0, 24 << 20, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 24 << 20);
+		for (;;) { keep(); usleep(2000); } }
+	C
+	cc -g -O0 -o beside beside.c
+	killed ./beside
+	holds beside.c:5 $((24 << 20))
+	report_has 'd.cause.name_id === "host-leak" && d.host.cgroup.shmem_bytes >= 20 << 20'
+	! tr -s '\n ' ' ' <screen | grep -q 'marked call sites share' || { cat screen; false; }
+}
+
 @test "files of tmpfs: a recording, and the process is not blamed" {
 	cat >spools.py <<'EOF'
 import sys

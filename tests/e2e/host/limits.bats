@@ -233,3 +233,69 @@ EOF
 		done
 	done
 }
+
+# HOW: creates threads that stay until one is refused. attributes: 64 MiB of stack; c11: thrd_create;
+# people: until this user has too many, with addresses enough
+creates() {
+	cat >creates.c <<'EOF'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <threads.h>
+#include <unistd.h>
+static void *work(void *argument) { pause(); return argument; }
+static int work_c11(void *argument) { pause(); return !argument; }
+static int more(const char *how)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	if (*how == 'c')
+		return thrd_create(&thread, work_c11, NULL);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 64 << 20);
+	return pthread_create(&thread, *how == 'a' ? &attributes : NULL, work, NULL);
+}
+int main(int argc, char **argv)
+{
+	const struct rlimit people = { 3, 3 };
+	if (*argv[1] == 'p' && (setrlimit(RLIMIT_NPROC, &people) || setresuid(65534, 65534, 65534)))
+		return 3;
+	while (!more(argv[1]))
+		usleep(100);
+	abort();
+}
+EOF
+	"${CC:-cc}" -g -pthread creates.c -o creates
+	rm -rf rec
+	(
+		ulimit -v 1048576 -s 8192
+		CUFLIGHT_OPTIONS=start=1 CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so exec ./creates "$1"
+	) && return 1
+	"$cuflight" report --json rec >report.json
+	"$cuflight" report rec >screen
+}
+
+# HOW CALL MIB: that call was refused its stack, and the screen says what to do
+refused_stack() {
+	creates "$1"
+	report_has "d.incidents.length === 1 && d.incidents[0].fatal && d.incidents[0].refused_by === 'address_space'"
+	report_has "d.incidents[0].api === '$2' && d.incidents[0].requested_bytes === $3 << 20"
+	report_has "d.cause.name_id === 'host-process-limit' && d.incidents[0].stack.some((f) => f.function === 'more')"
+	grep -qE "^$2\($3(\.[0-9]+)? MiB\) failed with [0-9.]+ [KM]iB of 1.00 GiB left \(ulimit -v\)" screen || { cat screen; false; }
+	tr -s '\n ' ' ' <screen | grep -qE "Fix: create fewer threads, or give them smaller stacks \(ulimit -s\): each takes $3(\.[0-9]+)? MiB" || { cat screen; false; }
+}
+
+@test "a thread whose stack is refused: the limit of addresses is named, and to have fewer threads" {
+	refused_stack default pthread_create 8
+	refused_stack attributes pthread_create 64
+	grep -q thrd_create /usr/include/threads.h || skip "no C11 threads here"
+	refused_stack c11 thrd_create 8
+}
+
+@test "a thread that is one too many for its user was refused no memory" {
+	[ "$(id -u)" = 0 ] || skip "needs another user"
+	creates people
+	report_has "d.incidents.length === 0"
+}

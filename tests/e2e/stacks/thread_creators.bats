@@ -30,6 +30,11 @@ names_line() {
 	report_has '!d.leaks[0].stack.some((f) => f.function === "start_thread")'
 }
 
+@test "C11: a thread's function of the C library: the line that created the thread" {
+	recorded "$build/victims/thread_creators" c11
+	names_line run_in_library_c11 ", in a thread"
+}
+
 @test "C: main itself has the C library copy, here and in a thread: its lines" {
 	cat >m.c <<-'C'
 		#include <pthread.h>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #define MiB ((size_t)1 << 20)
@@ -98,6 +99,36 @@ static __attribute__((noinline)) void copied_by_mremap(void)
 	holds(MiB, 1);
 }
 
+/* A segment of System V that was made here, attached twice: one of both is detached. */
+static __attribute__((noinline)) void attached_twice(void)
+{
+	int id = shmget(IPC_PRIVATE, 3 * MiB, 0600);
+	char *a = must(shmat(id, NULL, 0)), *b = must(shmat(id, NULL, 0));
+	memset(a, 1, 3 * MiB);
+	if (b[MiB] != 1 || shmdt(a) || !shmdt(a) || shmctl(id, IPC_RMID, NULL))
+		exit(3);
+	holds(3 * MiB, 1);
+}
+
+/* What a child made and has attached is the child's; a detached segment is nobody's. */
+static __attribute__((noinline)) void attached_elsewhere(void)
+{
+	int id, mine = shmget(IPC_PRIVATE, 64 * MiB, 0600), made[2], done[2];
+	char *at = must(shmat(mine, NULL, 0)), byte = 0;
+	if (shmdt(at) || shmctl(mine, IPC_RMID, NULL) || pipe(made) || pipe(done))
+		exit(3);
+	if (!fork()) {
+		id = shmget(IPC_PRIVATE, 64 * MiB, 0600);
+		must(shmat(id, NULL, 0));
+		_exit(write(made[1], &id, sizeof id) < 0 || read(done[0], &byte, 1) < 0);
+	}
+	if (read(made[0], &id, sizeof id) != sizeof id)
+		exit(3);
+	must(shmat(id, NULL, 0));
+	if (shmctl(id, IPC_RMID, NULL) || write(done[1], &byte, 1) != 1)
+		exit(3);
+}
+
 static __attribute__((noinline)) void all_views_end(void)
 {
 	int fd = make_file(32 * MiB);
@@ -114,6 +145,8 @@ int main(void)
 	ring();
 	part_and_whole();
 	copied_by_mremap();
+	attached_twice();
+	attached_elsewhere();
 	all_views_end();
 	printf("host maps shared_bytes %zu shared_count %zu\n", held, maps);
 	printf("end state exit 0\n");

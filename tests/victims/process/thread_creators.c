@@ -3,6 +3,7 @@
  * thread_creators KIND: memory of a library's own threads. It prints "holds BYTES at FILE:LINE", the line
  * that created the threads. KIND:
  *   libc    the thread's function is one of the C library, so no frame of it is the program's
+ *   c11     the same, by thrd_create
  *   own     the program's function allocates in the thread: its line, not the creator's
  *   chain   each thread creates its successor, 2,000 times, as timers do; each keeps what the C
  *           library copied for it
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 enum { THREADS = 40, BYTES = 1 << 20, CHAIN = 2000 };
@@ -44,6 +46,20 @@ static void run_in_library(void)
 		if (pthread_create(&thread, NULL, (start_fn *)(void *)strdup, text))
 			exit(2);
 		pthread_join(thread, &kept[i]);
+	}
+	say((size_t)THREADS * BYTES, line);
+}
+
+static void run_in_library_c11(void)
+{
+	thrd_t thread;
+	int line = 0, low;
+
+	for (int i = 0; i < THREADS; i++) {
+		line = __LINE__ + 1;
+		if (thrd_create(&thread, (thrd_start_t)(void *)strdup, text))
+			exit(2);
+		thrd_join(thread, &low); /* half of a pointer: the copy is lost */
 	}
 	say((size_t)THREADS * BYTES, line);
 }
@@ -114,6 +130,8 @@ int main(int argc, char **argv)
 	memset(text, 'x', BYTES - 1);
 	if (!strcmp(kind, "libc"))
 		run_in_library();
+	else if (!strcmp(kind, "c11"))
+		run_in_library_c11();
 	else if (!strcmp(kind, "own"))
 		run_own();
 	else if (!strcmp(kind, "chain"))
