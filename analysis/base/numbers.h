@@ -25,6 +25,18 @@ static inline uint64_t known_or_zero(uint64_t number)
 static inline uint64_t least_of(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t most_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+/* The greatest that divides both; the other one where one is 0. */
+static inline uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
 /* a - b, but not below 0. */
 static inline uint64_t subtract_to_zero(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 

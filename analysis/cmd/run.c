@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/base/clock.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/settings.h"
 #include "analysis/cmd/doctor/checks.h"
@@ -25,15 +26,6 @@
 #include "analysis/cmd/target/library.h"
 
 enum { TICK_MS = 50 };
-
-/* Recordings have the wall clock of their start: those before this run are not ours. */
-static uint64_t wall_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- before the command ---- */
 
@@ -219,7 +211,8 @@ static int run_run(const struct opts *opts, const struct cmd *const *commands)
 	struct cgroup_memory before;
 	struct oom_kills kills;
 	struct supervise_tick tick = { .every_ms = TICK_MS, .tick = gpu_watch_tick };
-	uint64_t began_ns = wall_ns();
+	/* recordings have the wall clock of their start: those before this run are not ours */
+	uint64_t began_ns = clock_ns(CLOCK_REALTIME);
 
 	if (!opts->operand_count) {
 		say_error("no command given: cuflight run [OPTIONS] -- COMMAND; "

@@ -4,9 +4,7 @@
 
 #include <math.h>
 #include "analysis/base/numbers.h"
-
-#define LASTS_AS_LONG 0.8 /* of the longest: nobody would tell the difference */
-#define LOADED_ENOUGH 0.5 /* of what was loaded: more is seldom still to come */
+#include "analysis/explain/evidence/thresholds.h"
 
 enum budget_sort budget_sort_of(enum removed what)
 {

@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include "analysis/recording/fact_types.h"
 
+/* From where on a confidence is called so; all other thresholds are in evidence/thresholds.h. */
+#define CAUSE_HIGH 0.8
+#define CAUSE_MEDIUM 0.5
+
 /* One line of evidence. Its events are in the recording of `process`: seqs, or a sample's time. */
 struct fact_evidence {
 	const char *text; /* a clause with its figures, for people */

@@ -2,6 +2,7 @@
 /* incident.cause and facts.cause: what is judged, and whose verdict is the run's. */
 #include "analysis/explain/causes.h"
 #include "analysis/explain/evidence/gather.h"
+#include "analysis/explain/evidence/thresholds.h"
 
 /* Each failure that was not survived costs a pass over the events, so only the last ones are
  * judged. */
@@ -88,8 +89,6 @@ static const struct fact_cause *judge_kept(struct build *build)
 	return best;
 }
 
-#define ALSO_LEAST (16ull << 20)
-
 /*
  * A process can have two troubles: a leak of host memory next to a GPU that is full, or the other
  * way round. leaks[] has proven ones first, each class by size. What only grows must be worth a
@@ -105,7 +104,7 @@ static const struct fact_site *second_finding(const struct facts *facts)
 			break;
 		if (site->holds_blocks || (site->device == FACT_NONE) == host)
 			continue;
-		if (site->class == CLASS_LEAK || site->bytes >= ALSO_LEAST)
+		if (site->class == CLASS_LEAK || site->bytes >= NOTABLE_BYTES)
 			return site;
 	}
 	return NULL;

@@ -13,7 +13,7 @@ static bool is_end(const struct cause_test *test)
 }
 
 /* Could the signal be measured at all? */
-static bool is_known(const struct cause_test *test, const struct evidence *evidence)
+static bool is_measured(const struct cause_test *test, const struct evidence *evidence)
 {
 	return !isnan(evidence->signals[test->signal].value);
 }
@@ -83,7 +83,7 @@ bool cause_applies(const struct cause_rule *rule, const struct evidence *evidenc
 	for (const struct cause_test *need = rule->needs; need < cause_needs_end(rule); need++) {
 		if (cause_holds(need, evidence))
 			continue;
-		if (is_known(need, evidence) || need == rule->needs)
+		if (is_measured(need, evidence) || need == rule->needs)
 			return false;
 		++*unknown;
 	}
@@ -101,7 +101,7 @@ double cause_score(const struct cause_rule *rule, const struct evidence *evidenc
 	for (const struct cause_test *need = rule->needs; need < cause_needs_end(rule); need++) {
 		if (cause_holds(need, evidence))
 			continue;
-		if (is_known(need, evidence) || need == rule->needs)
+		if (is_measured(need, evidence) || need == rule->needs)
 			return 0;
 		factor *= CAUSE_UNSEEN;
 	}

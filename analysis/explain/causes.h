@@ -25,13 +25,8 @@
 
 #include "analysis/explain/cause.h"
 #include "analysis/explain/evidence/evidence.h"
+#include "analysis/explain/evidence/thresholds.h"
 
-#define CAUSE_HIGH 0.8
-#define CAUSE_MEDIUM 0.5
-#define CAUSE_LEAST 0.3
-#define CAUSE_MOST 0.97
-#define CAUSE_UNSEEN 0.7
-#define CAUSE_LEAD 0.15
 #define CAUSE_SHOWN 1 /* the weight of what shows a cause and does not decide it */
 
 enum { CAUSE_NEEDS = 7, CAUSE_TESTS = 16 };

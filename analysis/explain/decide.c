@@ -3,10 +3,7 @@
 #include "analysis/explain/decide.h"
 
 #include "analysis/base/numbers.h"
-
-#define SURE 0.9
-#define DOUBTED 0.65
-#define GUESSED 0.45
+#include "analysis/explain/evidence/thresholds.h"
 
 static size_t needs_of(const struct cause_rule *rule)
 {
@@ -55,9 +52,9 @@ static enum removed or_else(enum removed what)
 static bool is_plain(const struct evidence *evidence, enum removed what)
 {
 	switch (what) {
-	case REMOVED_LOAD: return evidence->signals[SIGNAL_layered].value >= 0.6;
+	case REMOVED_LOAD: return evidence->signals[SIGNAL_layered].value >= MOSTLY;
 	case REMOVED_WORK: return evidence->signals[SIGNAL_over_served].value >= 4;
-	case REMOVED_CACHE: return evidence->signals[SIGNAL_arithmetic].value >= 0.6;
+	case REMOVED_CACHE: return evidence->signals[SIGNAL_arithmetic].value >= MOSTLY;
 	case REMOVED_CONCURRENCY: return known_or_zero(evidence->metrics[METRIC_threads]) >= 3;
 	default: return false;
 	}

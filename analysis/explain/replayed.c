@@ -6,6 +6,7 @@
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/stacks.h"
+#include "analysis/explain/evidence/thresholds.h"
 #include "analysis/frameworks/role_names.h"
 
 /* The fatal incident, else the last request for device memory that was not served. */
@@ -161,12 +162,6 @@ static void take_pools(struct trace *trace, const struct reader *reader,
 }
 
 /* ---- other processes ---- */
-
-/* What an ordinary context has at most, as in the evidence of a cause. */
-static uint64_t context_allowance(uint64_t total_bytes)
-{
-	return least_of(total_bytes / 20, (uint64_t)1 << 30);
-}
 
 /* Named by NVML, or by their own recordings. Otherwise what this process could not have, less a
  * context: a lower bound. */

@@ -45,17 +45,6 @@ static struct sized_site *site_of(struct sized_sites *sites, uint32_t stack)
 	return &sites->rows[*number - 1];
 }
 
-static uint64_t common_divisor(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /* Which step most rises have: the one that is left when different ones cancel each other. */
 static void vote_step(struct sized_site *site, uint64_t rise)
 {

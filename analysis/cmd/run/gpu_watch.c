@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "analysis/base/clock.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/run/nvml.h"
@@ -50,14 +51,6 @@ struct gpu_watch {
 	size_t kept_count;
 	bool off;                  /* there is no NVML, or it does not work */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* The last nvml= in the options decides, as in the recorder. */
 static bool is_disabled(const char *options)
@@ -216,7 +209,7 @@ static bool handle_incidents(struct gpu_watch *watch, struct watched *file, uint
 static void poll_recordings(struct gpu_watch *watch, bool ignore_spacing)
 {
 	const off_t counter = offsetof(struct cuf_header, incident_count);
-	uint64_t now = now_ns(), count;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), count;
 
 	for (size_t i = 0; i < watch->count && !watch->off; i++) {
 		struct watched *file = &watch->files[i];
@@ -237,7 +230,7 @@ bool gpu_watch_tick(void *context)
 {
 	struct gpu_watch *watch = context;
 
-	scan_if_due(watch, now_ns());
+	scan_if_due(watch, clock_ns(CLOCK_MONOTONIC));
 	poll_recordings(watch, false);
 	return !watch->off;
 }

@@ -3,15 +3,8 @@
 
 #include <stddef.h>
 #include <time.h>
+#include "analysis/base/clock.h"
 #include "analysis/cmd/target/ask.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* The child may have been killed while it wrote. Counts are checked before they are used. */
 static bool is_complete(const struct cuf_gpu_reading *reading, ssize_t bytes)
@@ -44,7 +37,7 @@ bool nvml_query(const struct cuf_device *device, struct cuf_gpu_reading *reading
 		note_timeout(reading);
 	else if (!is_complete(reading, bytes))
 		return false;
-	reading->head.meta.time_ns = now_ns();
+	reading->head.meta.time_ns = clock_ns(CLOCK_MONOTONIC);
 	reading->head.device = device->ordinal;
 	reading->head.flags |= CUF_GPU_PROCESSES_BY_RUN;
 	return true;

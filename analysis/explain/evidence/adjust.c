@@ -2,9 +2,7 @@
 /* One function for each correction, in the order in which they build on each other. */
 #include "analysis/explain/evidence/adjust.h"
 #include "analysis/base/numbers.h"
-
-#define PACKED_NOT 0.99 /* below the threshold of every rule that needs gaps to matter */
-#define BURST_LEAST 0.6 /* of its bytes: equal matrices are half of a layer of a model */
+#include "analysis/explain/evidence/thresholds.h"
 
 static void change(struct evidence *evidence, enum signal signal, double value)
 {
@@ -51,7 +49,7 @@ static void recognise_cache(struct evidence *evidence, const struct history *his
 	/* A cache requested in one piece: the blocks that are there already are something else. */
 	if (!history->family_after_query || one_buffer || (!named && is_of_slots(evidence)))
 		return;
-	if (!(evidence->signals[SIGNAL_burst].value >= BURST_LEAST) && !named)
+	if (!(evidence->signals[SIGNAL_burst].value >= MOSTLY) && !named)
 		return;
 	if (metrics[METRIC_kv] == CUF_UNKNOWN)
 		metrics[METRIC_kv] = metrics[METRIC_family_bytes];

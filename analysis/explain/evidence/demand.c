@@ -2,11 +2,8 @@
 /* Splits the growth of a process's demand by what its call sites do; see demand.h. */
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/event_pass.h"
+#include "analysis/explain/evidence/thresholds.h"
 #include "analysis/explain/evidence/trace.h"
-
-#define GREW_LEAST 0.01 /* of what was needed before: less is noise */
-#define EQUAL_STEPS_LEAST 0.6 /* of its rises: its sizes follow something that grows */
-#define KEPT_MOST 0.1   /* of its allocations: what frees no more than this keeps its blocks */
 
 /* Is it one of the call sites that growth/ calls a leak? */
 static bool is_leak(struct build *build, const struct evidence *evidence, struct event_pass *pass,
@@ -33,7 +30,7 @@ static bool is_cache(const struct event_pass *pass, const struct site_trace *tra
 	if (cache && site_trace_is_twin(cache, trace))
 		return true;
 	return site_trace_freed_share(trace) >= KEPT_MOST &&
-	       site_trace_arithmetic(trace) >= EQUAL_STEPS_LEAST;
+	       site_trace_arithmetic(trace) >= MOSTLY;
 }
 
 static enum demand_part part_of(struct build *build, const struct evidence *evidence,

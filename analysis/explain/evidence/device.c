@@ -6,17 +6,10 @@
 #include <math.h>
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
+#include "analysis/explain/evidence/thresholds.h"
 #include "analysis/frameworks/frameworks.h"
 #include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
-
-/* What a context and its libraries take that nobody allocated: such a share of the device, and no
- * more than this. */
-#define CONTEXT_SHARE 20u
-#define SLACK_SHARE 0.003
-#define EXPANDABLE_CHUNK ((uint64_t)20 << 20) /* what PyTorch maps at a time for large blocks */
-#define PACKED_NOT 0.99 /* it would fit by a hair, and not because of the holes */
-#define CONTEXT_MOST ((uint64_t)1 << 30)
 
 /* a - b, not below 0; unknown when either is. */
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -330,7 +323,7 @@ static void set_before(struct build *build, struct evidence *evidence)
 	
 	if (!device || device->first_free_bytes == CUF_UNKNOWN || !is_known(metrics[METRIC_total]))
 		return;
-	allowance = least_of(metrics[METRIC_total] / CONTEXT_SHARE, CONTEXT_MOST);
+	allowance = context_allowance(metrics[METRIC_total]);
 	metrics[METRIC_before] = minus(minus(metrics[METRIC_total], device->first_free_bytes),
 				       device->first_live_bytes);
 	metrics[METRIC_rose] = minus(metrics[METRIC_others], metrics[METRIC_before]);
@@ -410,7 +403,6 @@ static void set_at_once(struct evidence *evidence)
 static void set_room(struct evidence *evidence)
 {
 	uint64_t *metrics = evidence->metrics;
-	uint64_t margin = (uint64_t)64 << 20;
 	double room = 0;
 
 	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
@@ -424,7 +416,7 @@ static void set_room(struct evidence *evidence)
 	    evidence->incident->kind != CUF_KIND_REGISTERED) {
 		evidence_set(evidence, SIGNAL_over_device,
 			     ratio(metrics[METRIC_request], metrics[METRIC_total]));
-		if (subtract_to_zero(metrics[METRIC_free], metrics[METRIC_request]) >= margin)
+		if (subtract_to_zero(metrics[METRIC_free], metrics[METRIC_request]) >= CAP_MARGIN)
 			room = ratio(metrics[METRIC_free], metrics[METRIC_request]);
 		evidence_set(evidence, SIGNAL_room, room);
 	}
@@ -445,7 +437,7 @@ static const struct fact_incident *refused_page_lock(struct build *build,
 	uint64_t room = UINT64_MAX;
 
 	if (is_known(incident->free_bytes) && is_known(incident->total_bytes))
-		room = incident->total_bytes / CONTEXT_SHARE;
+		room = incident->total_bytes / CONTEXT_PART;
 	
 	if (locks_host_memory(incident))
 		return incident;

@@ -3,9 +3,8 @@
 #include "analysis/explain/evidence/event_pass.h"
 
 #include <string.h>
+#include "analysis/explain/evidence/thresholds.h"
 #include "analysis/replay/replay.h"
-
-#define SMALL_SHARE 16384u /* blocks below this part of the device are small */
 
 /* Keeps one of `stride` sizes; doubles the stride when the array is full. */
 static void keep_freed_size(struct freed_sizes *freed, uint64_t bytes)
@@ -241,7 +240,7 @@ void event_pass_run(struct event_pass *pass, struct build *build, const struct e
 	pass->framework = has_framework_blocks(build->run->processes[evidence->process].events);
 	pass->freed_sizes.stride = 1;
 	if (total != CUF_UNKNOWN)
-		pass->small_bytes = total / SMALL_SHARE;
+		pass->small_bytes = total / SMALL_PART;
 	if (family->seq_count && evidence->metrics[METRIC_family] != CUF_UNKNOWN)
 		pass->family_first = family->seqs[0];
 	site_traces_init(&pass->sites);

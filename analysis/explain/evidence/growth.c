@@ -3,26 +3,12 @@
 #include <math.h>
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/stacks.h"
+#include "analysis/explain/evidence/thresholds.h"
 #include "analysis/frameworks/role_names.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/rate.h"
 #include "analysis/live/judge.h"
 #include "analysis/replay/replay.h"
-
-/* A time that is left is stated only if somebody could act in it. */
-#define LEFT_LEAST_S 10
-/* Less than this is no model. */
-#define LOADED_LEAST (16ull << 20)
-/* Fewer threads, or less in each of them, are no crowd. */
-#define PARALLEL_LEAST 4
-#define TASKS_LEAST 8
-#define PARALLEL_LEAST_BYTES (1ull << 20)
-#define PARALLEL_PART 4
-/* Rounds of work: one may be chance; less than this of what it holds now is no measure of it. */
-#define ROUNDS_LEAST 2
-#define ROUND_PART 32
-/* Less that comes and goes than this part of what stays: there was one pass, and no turns. */
-#define PASS_PART 8
 
 /* Sums over the call sites of one device, or of the host. */
 struct growth_sums {
@@ -128,7 +114,7 @@ static bool is_of_threads(const struct build *build, const struct fact_site *sit
 	uint64_t known = least_of(site->alloc_count, site->count);
 	uint64_t at_a_time = threads_since(&build->facts->processes[site->process], site);
 
-	return site->is_alike && site->count >= PARALLEL_LEAST && site->threads >= PARALLEL_LEAST &&
+	return site->is_alike && site->count >= REPEATS_LEAST && site->threads >= REPEATS_LEAST &&
 	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&
 	       at_a_time >= known - known / 4;
 }
@@ -155,7 +141,7 @@ static bool is_loading(const struct build *build, const struct fact_site *site)
 {
 	unsigned hints;
 
-	if (site->kind != CUF_KIND_HOST || site->bytes < LOADED_LEAST)
+	if (site->kind != CUF_KIND_HOST || site->bytes < NOTABLE_BYTES)
 		return false;
 	hints = stack_hints(build, site->process, site->stack.id);
 	return hints & HINT_WEIGHTS ||
@@ -169,14 +155,14 @@ static bool is_of_tasks(const struct build *build, const struct fact_site *site)
 {
 	const unsigned loads = HINT_READS | HINT_WEIGHTS;
 
-	return site->is_alike && site->count >= TASKS_LEAST && is_one_pass(site) &&
+	return site->is_alike && site->count >= SERIES_LEAST && is_one_pass(site) &&
 	       (stack_hints(build, site->process, site->stack.id) & (loads | HINT_TASK)) ==
 		       HINT_TASK;
 }
 
 static bool is_parallel(const struct build *build, const struct fact_site *site)
 {
-	return site->count && site->bytes / site->count >= PARALLEL_LEAST_BYTES &&
+	return site->count && site->bytes / site->count >= THREAD_BYTES_LEAST &&
 	       (is_of_threads(build, site) || is_of_tasks(build, site));
 }
 
@@ -360,12 +346,10 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	if (!sums.any_site)
 		return false;
 	metrics[METRIC_cycles] = sums.cycles;
-	evidence_set(evidence, SIGNAL_early, sums.cycles < 8);
+	evidence_set(evidence, SIGNAL_early, sums.cycles < SERIES_LEAST);
 	evidence_set(evidence, SIGNAL_late_failure, (double)sums.cycles);
 	if (sums.plateau)
 		metrics[METRIC_plateau] = sums.plateau;
-	evidence_set(evidence, SIGNAL_plateau,
-		     evidence_ratio(sums.plateau, metrics[METRIC_shortfall]));
 	evidence_set(evidence, SIGNAL_leak, leak_share(evidence, sums.leaked));
 	if (!sums.leaked)
 		return false;

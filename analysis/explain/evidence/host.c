@@ -3,10 +3,8 @@
 #include <math.h>
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/parts.h"
+#include "analysis/explain/evidence/thresholds.h"
 #include "analysis/replay/replay.h"
-
-#define LATE_NS 1000000000ull
-#define ROUNDED_LEAST 65536 /* PyTorch's pinned allocator rounds small blocks, too: too little */
 
 /* ---- page-locked memory ---- */
 
@@ -110,9 +108,6 @@ static uint64_t cached_bytes(const struct fact_host *host)
 	return allocator->cached_bytes + allocator->fragmented_bytes;
 }
 
-/* More than the two arenas that are advised, by enough to be worth it. */
-#define THREADS_MANY 4
-
 /* What the advice for a heap that is mostly free depends on. A killed process could not tell its
  * arenas, but each of its threads may have one. */
 static void set_kept(const struct fact_host *host, struct evidence *evidence)
@@ -121,7 +116,7 @@ static void set_kept(const struct fact_host *host, struct evidence *evidence)
 
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS &&
 	    !strcmp(first->name, "glibc") && !is_known(first->arena_count) &&
-	    host->thread_count >= THREADS_MANY)
+	    host->thread_count >= REPEATS_LEAST)
 		evidence->metrics[METRIC_host_threads] = host->thread_count;
 	evidence->metrics[METRIC_host_cached] = cached_bytes(host);
 	for (size_t i = 0; i < host->advice_count; i++) {
@@ -157,12 +152,6 @@ static double slack_share(const struct fact_process *process, const uint64_t *me
 	return 1 - (double)live / (double)rss;
 }
 
-/* Less than this is not worth a change of anything. */
-#define KEPT_LEAST (64ull << 20)
-
-/* What explains a good part of it. */
-#define MUCH_PART 0.2
-
 /* Other processes, files of tmpfs: only where they are much is it worth to look there. */
 static void set_elsewhere(struct evidence *evidence)
 {
@@ -170,7 +159,7 @@ static void set_elsewhere(struct evidence *evidence)
 	uint64_t cgroup = metrics[METRIC_cgroup];
 
 	if (!is_known(cgroup) || !is_known(rss) || cgroup <= rss ||
-	    evidence_ratio(cgroup - rss, metrics[METRIC_limit]) < MUCH_PART)
+	    evidence_ratio(cgroup - rss, metrics[METRIC_limit]) < MUCH_SHARE)
 		return;
 	metrics[METRIC_host_elsewhere] = cgroup - rss;
 	evidence_set(evidence, SIGNAL_host_elsewhere,
@@ -182,7 +171,7 @@ static void set_shmem(struct evidence *evidence, uint64_t bytes)
 {
 	double part = evidence_ratio(bytes, evidence->metrics[METRIC_limit]);
 
-	if (!is_known(bytes) || part < MUCH_PART)
+	if (!is_known(bytes) || part < MUCH_SHARE)
 		return;
 	evidence->metrics[METRIC_host_shmem] = bytes;
 	evidence_set(evidence, SIGNAL_host_shmem, part);
@@ -205,8 +194,6 @@ static uint64_t seconds_left(const uint64_t *metrics, bool has_limit)
 }
 
 /* ---- the heap of a runtime ---- */
-
-#define HEAP_MARGIN 10 /* a tenth of the limit is left for what grows next to the heap */
 
 /* Where its maps are not recorded, resident memory that nobody else can have made is that heap. */
 static void set_heap(const struct fact_host *host, struct evidence *evidence)
@@ -231,8 +218,8 @@ static void set_heap(const struct fact_host *host, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_heap, evidence_ratio(metrics[METRIC_heap], rss));
 	if (!is_known(limit))
 		return;
-	if (rest + limit / HEAP_MARGIN < limit)
-		metrics[METRIC_heap_fits] = (limit - limit / HEAP_MARGIN - rest) >> 20;
+	if (rest + limit / HEAP_PART < limit)
+		metrics[METRIC_heap_fits] = (limit - limit / HEAP_PART - rest) >> 20;
 	if (is_known(heap->limit_bytes))
 		evidence_set(evidence, SIGNAL_heap_over,
 			     evidence_ratio(heap->limit_bytes + rest, limit));
@@ -254,7 +241,7 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 			     : 0);
 	evidence_set(evidence, SIGNAL_host_cache,
 		     plateau ? evidence_ratio(plateau, metrics[METRIC_rss]) : 0);
-	if (evidence_ratio(metrics[METRIC_host_grown], metrics[METRIC_rss]) < MUCH_PART)
+	if (evidence_ratio(metrics[METRIC_host_grown], metrics[METRIC_rss]) < MUCH_SHARE)
 		metrics[METRIC_host_grown] = CUF_UNKNOWN;
 	evidence_set(evidence, SIGNAL_host_grown,
 		     evidence_ratio(known_or_zero(metrics[METRIC_host_grown]),
@@ -399,5 +386,5 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_host_slack, slack_share(process, metrics));
 	if (is_known(metrics[METRIC_host_cached]))
 		evidence_set(evidence, SIGNAL_host_kept,
-			     (double)metrics[METRIC_host_cached] / KEPT_LEAST);
+			     (double)metrics[METRIC_host_cached] / (double)WORTH_BYTES);
 }

@@ -7,19 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
+#include "analysis/explain/evidence/thresholds.h"
 #include "analysis/frameworks/role_names.h"
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
-enum {
-	FAMILY_LEAST = 4,
-	LAYERS_LEAST = 4,
-	DEPTH_LEAST = 8,  /* fewer equal blocks tell nothing of the layers */
-	DEPTH_SHARE = 50, /* nor do those that hold less than a fiftieth */
-	CLASSES_NAMED = 12
-};
-#define SMALL_SHARE 4096u /* blocks smaller than this part of the device are in no family */
+enum { CLASSES_NAMED = 12 };
 
 /* Live blocks of one size. */
 struct class
@@ -155,8 +149,8 @@ static bool is_family(const struct class *size, const struct evidence *evidence)
 			     size->bytes == evidence->metrics[METRIC_request] &&
 			     evidence->metrics[METRIC_depth] != CUF_UNKNOWN;
 
-	return size->bytes && size->count >= (is_cache_next ? 2 : FAMILY_LEAST) &&
-	       (total_bytes == CUF_UNKNOWN || size->bytes >= total_bytes / SMALL_SHARE);
+	return size->bytes && size->count >= (is_cache_next ? 2 : REPEATS_LEAST) &&
+	       (total_bytes == CUF_UNKNOWN || size->bytes >= total_bytes / FAMILY_PART);
 }
 
 /* The family that matters: that of the failed request, else a cache by name, else the largest. */
@@ -180,16 +174,6 @@ static const struct class *choose_family(const struct classes *classes,
 	return largest;
 }
 
-static uint64_t greatest_divisor(uint64_t a, uint64_t b)
-{
-	while (b) {
-		uint64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /*
  * Weights have the same shape in all layers, and one layer may have several of a shape: the largest
  * number that divides all counts. The smallest count, where the counts have less in common.
@@ -201,13 +185,13 @@ static uint64_t depth_of(const struct classes *classes, uint64_t request)
 	for (size_t i = 0; i < classes->count; i++) {
 		const struct class *size = &classes->items[i];
 
-		if (size->bytes == request || size->count < DEPTH_LEAST ||
-		    size->bytes * size->count < classes->all_bytes / DEPTH_SHARE)
+		if (size->bytes == request || size->count < SERIES_LEAST ||
+		    size->bytes * size->count < classes->all_bytes / DEPTH_PART)
 			continue;
-		divisor = greatest_divisor(size->count, divisor);
+		divisor = common_divisor(size->count, divisor);
 		least = least_of(size->count, least);
 	}
-	return divisor >= LAYERS_LEAST ? divisor : least;
+	return divisor >= REPEATS_LEAST ? divisor : least;
 }
 
 /* A model with layers has several sizes that repeat. */
@@ -217,7 +201,7 @@ static void set_layers(const struct classes *classes, struct evidence *evidence)
 	double layered = 0;
 
 	for (size_t i = 0; i < classes->count; i++) {
-		if (classes->items[i].count < LAYERS_LEAST)
+		if (classes->items[i].count < REPEATS_LEAST)
 			continue;
 		repeated += classes->items[i].bytes * classes->items[i].count;
 		blocks += classes->items[i].count;

@@ -3,6 +3,7 @@
 #include "analysis/explain/evidence/parts.h"
 
 #include "analysis/base/numbers.h"
+#include "analysis/explain/evidence/thresholds.h"
 
 /* What a tenant or libraries hold beyond an ordinary context. */
 static uint64_t beyond_context(const uint64_t *metrics, uint64_t bytes)
@@ -11,7 +12,7 @@ static uint64_t beyond_context(const uint64_t *metrics, uint64_t bytes)
 
 	if (!is_known(bytes) || !is_known(metrics[METRIC_total]))
 		return CUF_UNKNOWN;
-	allowance = least_of(metrics[METRIC_total] / 20, (uint64_t)1 << 30);
+	allowance = context_allowance(metrics[METRIC_total]);
 	return bytes > allowance ? bytes - allowance : CUF_UNKNOWN;
 }
 

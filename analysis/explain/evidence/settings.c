@@ -6,8 +6,7 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/parts.h"
-
-#define MARGIN 50u /* advice leaves at most such a part of the device beyond what was missing */
+#include "analysis/explain/evidence/thresholds.h"
 
 struct setting {
 	const char *option;
@@ -123,7 +122,7 @@ static uint64_t fit_cache(const struct evidence *evidence, uint64_t *metrics)
 		uint64_t most = 0;
 
 		if (is_known(metrics[METRIC_total]))
-			most = metrics[METRIC_total] / MARGIN;
+			most = metrics[METRIC_total] / MARGIN_PART;
 		/* more of the same follows: as much again, within reason */
 		metrics[METRIC_kv_fits] =
 			subtract_to_zero(kv, shortfall + least_of(shortfall, most));

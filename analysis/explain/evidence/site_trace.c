@@ -7,8 +7,7 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-
-enum { HEIGHT_LEAST = 4, STEPS_LEAST = 8, NEAR_PART = 3, REST_MOST = 1 << 20 };
+#include "analysis/explain/evidence/thresholds.h"
 
 void site_traces_init(struct site_traces *traces)
 {
@@ -154,7 +153,7 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 /* Did the site just fall to a quarter of its height, or from a small height to nothing? */
 static bool is_reset(const struct site_trace *trace)
 {
-	if (trace->high >= HEIGHT_LEAST)
+	if (trace->high >= REPEATS_LEAST)
 		return trace->live * 4 <= trace->high;
 	return !trace->live && trace->high_bytes;
 }
@@ -195,7 +194,7 @@ double site_trace_arithmetic(const struct site_trace *trace)
 {
 	uint64_t step;
 
-	if (site_trace_step(trace, &step) < STEPS_LEAST)
+	if (site_trace_step(trace, &step) < SERIES_LEAST)
 		return 0;
 	return (double)trace->near_steps / (double)trace->rises;
 }

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/event_pass.h"
-
-enum { SIZES_LEAST = 8, PIECES_LEAST = 16, LADDER_LEAST = 8, FIRST_PART = 16,
-       FIRST_PART_NAMELESS = 1024 };
+#include "analysis/explain/evidence/thresholds.h"
 
 /* ---- what was freed ---- */
 
@@ -55,7 +53,7 @@ static void set_served(struct evidence *evidence, struct event_pass *pass)
 	uint64_t request = metrics[METRIC_request], median;
 	double ratio = 0;
 
-	if (freed->seen < SIZES_LEAST)
+	if (freed->seen < SERIES_LEAST)
 		return;
 	qsort(freed->sizes, freed->count, sizeof *freed->sizes, by_value);
 	median = freed->sizes[freed->count / 2];
@@ -311,11 +309,6 @@ static void set_grown_cache(struct evidence *evidence, const struct event_pass *
 	evidence_set(evidence, SIGNAL_kv_grown, (double)metrics[METRIC_siblings]);
 	evidence_show(evidence, SIGNAL_kv_grown, cache->first_seq);
 	evidence_show(evidence, SIGNAL_kv_grown, cache->last_seq);
-	/* closing the gaps gains a little; what grew to several times that would use it up at once
-	 */
-	if (metrics[METRIC_slack] != CUF_UNKNOWN && metrics[METRIC_slack])
-		evidence_set(evidence, SIGNAL_grown_over_slack,
-			     (double)metrics[METRIC_grown] / (double)metrics[METRIC_slack]);
 }
 
 /* ---- a pool that outgrows what it keeps ---- */
@@ -327,7 +320,7 @@ static bool is_kept(const struct site_trace *trace)
 
 static bool is_ladder(const struct site_trace *trace)
 {
-	return trace->ladder_count >= LADDER_LEAST && site_trace_is_series(trace) && is_kept(trace);
+	return trace->ladder_count >= SERIES_LEAST && site_trace_is_series(trace) && is_kept(trace);
 }
 
 /* Growing sizes of which the smaller blocks stay: of the failing call site, else of another one

@@ -12,7 +12,6 @@
 
 enum { WORDS = 1024, SMALL_BYTES = 64 << 10 /* by default a larger block is always recorded */ };
 
-#define MEDIUM 0.5 /* below this, two causes are named */
 #define NS_PER_S 1e9
 
 /* With a capital and a full stop, as sentences have them. */
@@ -281,14 +280,14 @@ static void print_shortage(const struct text *text, const struct fact_incident *
 	text_words(text, STYLE_WARN, "Cause unclear:", 2, 2, words);
 }
 
-/* Below MEDIUM a single name would claim more than the evidence supports. */
+/* Below CAUSE_MEDIUM a single name would claim more than the evidence supports. */
 void screen_cause(const struct text *text, unsigned tight)
 {
 	const struct fact_cause *cause = text->facts->cause;
 	const struct fact_incident *incident = focus_incident(text->facts);
 	if (!cause && incident)
 		print_shortage(text, incident);
-	else if (cause && *cause->id && cause->confidence >= MEDIUM)
+	else if (cause && *cause->id && cause->confidence >= CAUSE_MEDIUM)
 		print_named(text, cause, tight);
 	else if (cause)
 		print_unclear(text, cause, tight);
@@ -331,7 +330,7 @@ bool report_text_cause(const struct facts *facts, struct frames *frames, char *o
 	const struct fact_cause *cause = facts->cause;
 	struct places *places;
 	struct place place;
-	if (!cause || !*cause->id || cause->confidence < MEDIUM)
+	if (!cause || !*cause->id || cause->confidence < CAUSE_MEDIUM)
 		return false;
 	snprintf(out, bytes, "%s", cause->name);
 	if (!cause->site.depth)

@@ -348,9 +348,9 @@ const char *text_result_name(uint32_t result)
 
 const char *text_confidence(double confidence)
 {
-	if (confidence >= 0.8)
+	if (confidence >= CAUSE_HIGH)
 		return "high";
-	if (confidence >= 0.5)
+	if (confidence >= CAUSE_MEDIUM)
 		return "medium";
 	return "low";
 }
