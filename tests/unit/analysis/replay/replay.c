@@ -382,10 +382,52 @@ static void test_host_events__complete_since_the_last_round_of_segments(void **s
 	}
 }
 
+/* Every later event comes, and not all of the earlier ones are read for them. */
+static void test_host_events__after_a_time_begin_with_its_segments(void **state)
+{
+	enum { EVENTS = 300 };
+	struct maker_plan plan = maker_small;
+	struct maker *maker;
+	struct reader *r;
+	struct host_stream *stream;
+	struct host_event e;
+	uint64_t times[EVENTS];
+	unsigned seen = 0;
+	plan.host_segments = 64;
+	plan.host_segment_bytes = 512;
+	maker = maker_new(&plan);
+	for (unsigned i = 0; i < EVENTS; i++) {
+		maker->thread = i * 7 % 3;
+		maker_host_alloc(maker, 0x10000 + i * 64, 1 + i, 1);
+	}
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
+	stream = host_stream_new(r);
+	for (; host_stream_next(stream, &e); seen++)
+		times[seen] = e.time_ns;
+	assert_int_equal(seen, EVENTS);
+	host_stream_free(stream);
+	for (unsigned from = 0; from < EVENTS; from++) {
+		unsigned next = from + 1, earlier = 0;
+
+		stream = host_stream_after(r, times[from]);
+		while (host_stream_next(stream, &e))
+			if (e.time_ns > times[from])
+				assert_int_equal(e.bytes, 1 + next++);
+			else
+				earlier++;
+		assert_int_equal(next, EVENTS);
+		assert_true(earlier <= EVENTS / 2);
+		host_stream_free(stream);
+	}
+	reader_close(r);
+	maker_free_all(maker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replay__forward_is_backward_is_ledger),
+		cmocka_unit_test(test_host_events__after_a_time_begin_with_its_segments),
 		cmocka_unit_test(test_replay__back_step_by_step),
 		cmocka_unit_test(test_replay__each_ring_is_exact_by_itself),
 		cmocka_unit_test(test_replay__roles_are_learnt_again),
