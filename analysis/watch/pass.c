@@ -253,14 +253,6 @@ static void forget_judge(struct kept_judge *kept)
 	*kept = (struct kept_judge){ 0 };
 }
 
-void pass_maker_free(struct pass_maker *maker)
-{
-	for (size_t i = 0; i < JUDGES; i++)
-		forget_judge(&maker->judges[i]);
-	symbols_free(maker->symbols);
-	free(maker);
-}
-
 /* A process that writes to the file of another one begins anew. */
 static struct live_judge *judge_of(struct pass_maker *maker, const char *path, uint64_t start_ns)
 {

@@ -94,7 +94,6 @@ struct pass *pass_copy(const struct pass *pass);
  * warm_up_s: of live/judge.h; 0: the usual. */
 struct pass_maker;
 struct pass_maker *pass_maker_new(double warm_up_s);
-void pass_maker_free(struct pass_maker *maker);
 void pass_maker_trim(struct pass_maker *maker); /* forgets the names */
 
 /* Ladders up to incident number counted_to are not counted again. */
