@@ -37,7 +37,7 @@ peak_is_right() {
 @test "the screen of a finished program is that of its peak; --at=end shows the end" {
 	peak_is_right --host=full
 	"$cuflight" report rec >screen
-	tr '\n' ' ' <screen | grep -qE 'Host memory at its peak \([0-9.]+ m?s\): [0-9.]+ MiB resident, 8[56]\.[0-9] MiB allocated; [0-9.]+ MiB at the end'
+	tr '\n' ' ' <screen | grep -qE 'Host memory at its peak \([^)]+\): [0-9.]+ MiB resident, 8[56]\.[0-9] MiB allocated; [0-9.]+ MiB at the end'
 	grep -qE '^Who held host memory at the peak ' screen
 	grep -qE '^  read_row \(host_peak\.c:[0-9]+\) +57\.2 MiB ' screen
 	grep -q -- '--at=end' screen
@@ -51,7 +51,7 @@ peak_is_right() {
 @test "the screen of the peak has resident and allocated memory of one moment on one line, and who held it" {
 	peak_is_right --host=full
 	"$cuflight" report --at=peak rec >screen
-	grep -qE '^Host memory at its peak \([0-9.]+ m?s\): (8[6-9]|9[0-9])\.[0-9] MiB resident, 8[56]\.[0-9] MiB allocated;' screen
+	grep -qE '^Host memory at its peak \([^)]+\): (8[6-9]|9[0-9])\.[0-9] MiB resident, 8[56]\.[0-9] MiB allocated;' screen
 	grep -qE '^Who held host memory at the peak ' screen
 	grep -qE '^  read_row \(host_peak\.c:[0-9]+\) +57\.2 MiB ' screen
 	grep -qE '^  build_table \(host_peak\.c:[0-9]+\) +28\.6 MiB ' screen
