@@ -173,7 +173,6 @@ static uint32_t new_site(struct gather *gather, const struct candidate *one)
 	};
 	if (row->device < CUF_DEVICES_MAX)
 		site->device = one->work->process->device_of[row->device];
-	site->is_sampled = site->layer == TIMELINE_HOST && one->work->host_is_sampled;
 	return (uint32_t)timeline->site_count++;
 }
 
@@ -181,6 +180,7 @@ static uint64_t positive(int64_t number) { return number > 0 ? (uint64_t)number 
 
 static void add_totals(struct timeline_site *site, const struct level_row *row)
 {
+	site->is_sampled |= row->is_drawn;
 	site->alloc_count += row->alloc_count;
 	site->alloc_bytes += row->alloc_bytes;
 	site->free_count += row->free_count;

@@ -18,6 +18,7 @@ struct level_row {
 	uint32_t stack;
 	uint8_t kind, device; /* the ordinal of the process */
 	bool is_dirty;
+	bool is_drawn; /* has blocks that a sample stands for */
 	int64_t bytes, count;           /* where the walk is */
 	int64_t kept_bytes, kept_count; /* at the moment that was passed last */
 	int64_t peak_bytes, report_bytes, report_count;

@@ -109,6 +109,7 @@ static void count_event(struct host_walk *walk, uint32_t number, const struct ho
 
 	levels_add(levels, number, sign * walk_bytes(bytes), sign * (int64_t)count);
 	row = &levels->rows[number];
+	row->is_drawn |= host_weight_is_drawn(event->bytes, event->sample_mean_bytes);
 	walk->work->host_is_sampled |= event->sample_mean_bytes != 0;
 	if (sign < 0) {
 		row->free_count += count;
@@ -166,6 +167,7 @@ static void add_base(struct host_walk *walk)
 		uint32_t row = levels_row(levels, CUF_KIND_HOST, CUF_DEVICE_NONE, site->stack);
 		base_bytes[row] = walk_bytes(site->live_bytes);
 		base_count[row] = walk_bytes(site->live_count);
+		levels->rows[row].is_drawn |= site->live_variance > 0;
 		levels->rows[row].last_ns = most_of(levels->rows[row].last_ns,
 						    is_known(site->last_ns) ? site->last_ns : 0);
 	}

@@ -60,14 +60,26 @@ def check_elements(page):
             yield f'an element that nobody wrote: {tag}'
 
 
+LARGE_BYTES = 65536 # from here on each block is recorded
+
+
 def check_sites(data, report):
     sites, kinds = data['sites'], data['names']['kind']
     index = {process['pid']: n for n, process in enumerate(report['processes'])}
     shown, told = collections.Counter(), collections.Counter()
     for process, kind, live in zip(sites['process'], sites['kind'], sites['live_bytes']):
         shown[process, kinds[kind]] += live
+    exact = collections.Counter()
+    for process, kind, live, is_sampled in zip(sites['process'], sites['kind'], sites['live_bytes'], sites['sampled']):
+        exact[process, kinds[kind]] += 0 if is_sampled else live
     for site in report['leaks']:
         told[index[site['pid']], site['kind']] += site['bytes']
+        # a site of which some freed blocks were sampled is an estimate on the page, in time
+        if site['basis'] == 'observed' and site['bytes'] >= LARGE_BYTES * site['count'] and not site['free_count']:
+            exact[index[site['pid']], site['kind']] -= site['bytes']
+    for key, rest in exact.items():
+        if rest < 0:
+            yield f'estimates of {key}: the page has {-rest} bytes less that are exact than the report'
     for key in set(shown) | set(told):
         if shown[key] != told[key] and key[1] != 'graph':
             yield f'live bytes of {key}: page {shown[key]}, report {told[key]}'
