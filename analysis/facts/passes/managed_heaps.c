@@ -188,6 +188,9 @@ void shared_memory(struct build *build, uint32_t process)
 {
 	struct shared_sums sums = { .build = build, .process = process, .stack = UINT32_MAX };
 
+	/* most programs have none, and reading them is one more walk over the last events */
+	if (!known_or_zero(build->facts->processes[process].host.maps.shared_count))
+		return;
 	host_maps_each(build->run->processes[process].reader, host_time_of(build, process),
 		       add_shared, &sums);
 }
