@@ -39,3 +39,4 @@ same_answers() {
 @test "driver 470 (Debian 11): each look-up is the driver's, or the hook of exactly that function" { same_answers bullseye; }
 @test "driver 535 (Debian 12): each look-up is the driver's, or the hook of exactly that function" { same_answers bookworm; }
 @test "driver 550 (Debian 13): each look-up is the driver's, or the hook of exactly that function" { same_answers trixie; }
+@test "driver 555 (Debian experimental): each look-up is the driver's, or the hook of exactly that function" { same_answers experimental; }
