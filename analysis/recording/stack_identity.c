@@ -325,6 +325,9 @@ static void join(struct naming *naming, uint32_t id, uint32_t end, unsigned leve
 	depth = without_start(naming, addrs, depth);
 	if (!creators || naming->joined[id] || depth + more > naming->joined_room)
 		return;
+	/* a runtime's own thread: which one works is chance, and no other call site */
+	if (!has_own_frame(naming, creators, more))
+		return;
 	naming->joined_room -= depth + more;
 	joined = xalloc_bytes((1 + (size_t)depth + more) * sizeof *joined);
 	joined[0] = depth + more;

@@ -259,7 +259,8 @@ static void test_stack_identity__growth_is_judged_over_the_site(void **state)
 /* Where the frames of a stack are joined to its creator's, and where they end as recorded. */
 static void test_stack_identity__a_librarys_thread_goes_on_with_its_creator(void **state)
 {
-	enum { LIBRARY = 1, APP, LIBRARY_IN_THREAD, APP_IN_THREAD, IN_CHAIN, ITS_OWN_CREATOR };
+	enum { LIBRARY = 1, APP, LIBRARY_IN_THREAD, APP_IN_THREAD, IN_CHAIN, ITS_OWN_CREATOR,
+	       LIBRARYS_OWN_THREAD };
 	struct maker *maker = maker_new(&maker_small);
 	const uint64_t library = cuf_frame_python(7, 5), app = cuf_frame_python(8, 9),
 		       c_library = BASE + 0x500;
@@ -280,6 +281,8 @@ static void test_stack_identity__a_librarys_thread_goes_on_with_its_creator(void
 	add_stack(maker, IN_CHAIN, (uint64_t[]){ library, CUF_FRAME_CREATOR | LIBRARY_IN_THREAD },
 		  2);
 	add_stack(maker, ITS_OWN_CREATOR, (uint64_t[]){ library, CUF_FRAME_CREATOR | 6 }, 2);
+	add_stack(maker, LIBRARYS_OWN_THREAD, (uint64_t[]){ library, CUF_FRAME_CREATOR | LIBRARY },
+		  2);
 	opened = open_merged(maker, NULL);
 	reader = opened.run.processes[0].reader;
 
@@ -299,6 +302,10 @@ static void test_stack_identity__a_librarys_thread_goes_on_with_its_creator(void
 	frames = reader_stack(reader, IN_CHAIN, &depth, &stop);
 	assert_int_equal(depth, 4);
 	assert_int_equal(frames[3], app);
+
+	/* which of its own threads a library works in makes no call site */
+	assert_false(reader_stack_is_joined(reader, LIBRARYS_OWN_THREAD));
+	assert_int_equal(reader_call_site(reader, LIBRARYS_OWN_THREAD), LIBRARY);
 
 	reader_stack(reader, ITS_OWN_CREATOR, &depth, &stop); /* damage ends somewhere */
 	assert_in_range(depth, 1, 8);
