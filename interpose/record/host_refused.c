@@ -49,7 +49,7 @@ static size_t refused_stack(size_t bytes)
 	uint64_t first = cuf_limit_bytes(RLIMIT_STACK);
 	struct cuf_process_memory memory;
 
-	if (!cuf_host_may_refuse())
+	if (cuf_options.host == CUF_HOST_OFF || !cuf_host_may_refuse())
 		return 0;
 	if (!bytes)
 		bytes = first == CUF_UNKNOWN ? WITHOUT_LIMIT : first;

@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include "interpose/platform/options.h"
 #include "interpose/platform/page.h"
+#include "interpose/platform/sandbox.h"
 #include "interpose/platform/sys.h"
 #include "interpose/record/recorder.h"
 #include "interpose/hooks/loader/real.h"
@@ -293,16 +294,22 @@ int cuf_hook_munmap(void *addr, size_t bytes)
 
 /* ---- System V ---- */
 
-/* Before it is attached. Not inlined, as look_at_shared. bytes stays 0 where there is none. */
+/*
+ * Before it is attached. Not inlined, as look_at_shared. bytes stays 0 where there is none, and in
+ * a sandbox, which may kill for a call that the program does not make.
+ */
 static __attribute__((noinline)) void ask_about_segment(struct request *request)
 {
 	struct shmid_ds state;
+	int saved = errno;
 
-	if (cuf_sys(SYS_shmctl, request->fd, IPC_STAT, (long)&state, 0, 0, 0))
-		return;
-	request->bytes = state.shm_segsz;
-	request->is_new = !state.shm_nattch ||
-			  state.shm_cpid == cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	if (is_recording_maps(request->caller) && !cuf_sandbox_entered() &&
+	    !cuf_sys(SYS_shmctl, request->fd, IPC_STAT, (long)&state, 0, 0, 0)) {
+		request->bytes = state.shm_segsz;
+		request->is_new = !state.shm_nattch ||
+				  state.shm_cpid == cuf_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	}
+	errno = saved;
 }
 
 void *cuf_hook_shmat(int id, const void *addr, int flags)
