@@ -24,6 +24,12 @@ struct print {
 	char bytes[];
 };
 
+/* Where the frames of the creator begin in a stack that is joined to it; 0: it is not. */
+struct joint {
+	uint32_t at;
+	bool has_python; /* from there on */
+};
+
 struct naming {
 	const struct reader *reader;
 	const struct meta *meta;
@@ -37,6 +43,7 @@ struct naming {
 	size_t library_room;
 	uint64_t **joined;              /* by stack id; see struct stack_identities */
 	size_t joined_room;             /* frames that may still be added to stacks */
+	struct joint *joints;           /* by stack id */
 	bool was_any_unloaded;          /* a module; only then an address may be ambiguous */
 	char *text;                     /* of the address that is being named */
 	size_t text_bytes, text_room;
@@ -174,11 +181,64 @@ static uint32_t print_of(struct naming *naming, uint64_t addr)
 	return *number = print->number;
 }
 
-/* false: what it prints as depends on the time. */
-static bool hash_stack(struct naming *naming, const uint64_t *addrs, uint32_t depth, uint64_t *hash)
+/* ---- what two stacks are compared by ---- */
+
+static const char *module_of(const struct naming *naming, uint64_t addr)
 {
-	*hash = depth;
-	for (uint32_t i = 0; i < depth; i++) {
+	const struct fact_module *module = module_at(naming->meta->modules,
+						     naming->meta->module_count, addr, CUF_UNKNOWN);
+
+	return module ? module->path : "";
+}
+
+/* Code that is not the program's. A Python package's native code has a library's path. */
+static bool is_of_library(struct naming *naming, uint64_t addr)
+{
+	uint32_t print = print_of(naming, addr);
+
+	if (print == AMBIGUOUS || naming->libraries[print])
+		return true;
+	return !cuf_frame_is_python(addr) && python_file_is_library(module_of(naming, addr));
+}
+
+static bool has_python(const uint64_t *addrs, uint32_t depth)
+{
+	for (uint32_t i = 0; i < depth; i++)
+		if (cuf_frame_is_python(addrs[i]))
+			return true;
+	return false;
+}
+
+/* The index of the next frame of the program, from `at` on; depth: there is none. Where there is
+ * Python, the program is written in it. */
+static uint32_t next_own(struct naming *naming, const uint64_t *addrs, uint32_t depth, uint32_t at,
+			 bool has_python)
+{
+	while (at < depth && ((has_python && !cuf_frame_is_python(addrs[at])) ||
+			      is_of_library(naming, addrs[at])))
+		at++;
+	return at;
+}
+
+/* The index of the next frame that tells call sites apart. Of a thread's creator only the program's
+ * lines do: at which of its calls a library needed one thread more is chance, as is the thread that
+ * it takes for its work. */
+static uint32_t next_told(struct naming *naming, uint32_t id, const uint64_t *addrs, uint32_t depth,
+			  uint32_t at)
+{
+	const struct joint *joint = &naming->joints[id];
+
+	if (!joint->at || at < joint->at)
+		return at;
+	return next_own(naming, addrs, depth, at, joint->has_python);
+}
+
+/* false: what it prints as depends on the time. */
+static bool hash_stack(struct naming *naming, uint32_t id, const uint64_t *addrs, uint32_t depth,
+		       uint64_t *hash)
+{
+	*hash = naming->joints[id].at;
+	for (uint32_t i = 0; (i = next_told(naming, id, addrs, depth, i)) < depth; i++) {
 		uint32_t print = print_of(naming, addrs[i]);
 
 		if (print == AMBIGUOUS)
@@ -201,19 +261,23 @@ static const uint64_t *frames_of(const struct naming *naming, uint32_t id, uint3
 	return naming->joined[id] + 1;
 }
 
-static bool prints_alike(struct naming *naming, uint32_t other, const uint64_t *addrs,
+static bool prints_alike(struct naming *naming, uint32_t other, uint32_t id, const uint64_t *addrs,
 			 uint32_t depth)
 {
-	uint32_t other_depth;
+	uint32_t other_depth, i = 0, j = 0;
 	const uint64_t *other_addrs = frames_of(naming, other, &other_depth);
 
-	if (!other_addrs || other_depth != depth)
+	if (!other_addrs || naming->joints[other].at != naming->joints[id].at)
 		return false;
-	for (uint32_t i = 0; i < depth; i++)
-		if (addrs[i] != other_addrs[i] &&
-		    print_of(naming, addrs[i]) != print_of(naming, other_addrs[i]))
+	for (;; i++, j++) {
+		i = next_told(naming, id, addrs, depth, i);
+		j = next_told(naming, other, other_addrs, other_depth, j);
+		if (i == depth || j == other_depth)
+			return i == depth && j == other_depth;
+		if (addrs[i] != other_addrs[j] &&
+		    print_of(naming, addrs[i]) != print_of(naming, other_addrs[j]))
 			return false;
-	return true;
+	}
 }
 
 static bool was_any_unloaded(const struct meta *meta)
@@ -234,6 +298,7 @@ static void naming_fini(struct naming *naming)
 	}
 	hash_index_fini(&naming->of_address);
 	python_names_free(naming->python);
+	free(naming->joints);
 	free(naming->libraries);
 	free(naming->text);
 }
@@ -265,38 +330,9 @@ static uint32_t place_of(struct naming *naming, const uint64_t *addrs, uint32_t 
 
 /* ---- stacks of threads ---- */
 
-static const char *module_of(const struct naming *naming, uint64_t addr)
-{
-	const struct fact_module *module = module_at(naming->meta->modules,
-						     naming->meta->module_count, addr, CUF_UNKNOWN);
-
-	return module ? module->path : "";
-}
-
-/* Code that is not the program's. A Python package's native code has a library's path. */
-static bool is_of_library(struct naming *naming, uint64_t addr)
-{
-	uint32_t print = print_of(naming, addr);
-
-	if (print == AMBIGUOUS || naming->libraries[print])
-		return true;
-	return !cuf_frame_is_python(addr) && python_file_is_library(module_of(naming, addr));
-}
-
-/* Where there is Python, the program is written in it. */
 static bool has_own_frame(struct naming *naming, const uint64_t *addrs, uint32_t depth)
 {
-	bool has_python = false, has_native = false;
-
-	for (uint32_t i = 0; i < depth; i++) {
-		bool is_own = !is_of_library(naming, addrs[i]);
-
-		if (cuf_frame_is_python(addrs[i]) && is_own)
-			return true;
-		has_python |= cuf_frame_is_python(addrs[i]);
-		has_native |= is_own;
-	}
-	return has_native && !has_python;
+	return next_own(naming, addrs, depth, 0, has_python(addrs, depth)) < depth;
 }
 
 /* The frames before the C library's, which runs the thread. */
@@ -331,6 +367,7 @@ static void join(struct naming *naming, uint32_t id, uint32_t end, unsigned leve
 	naming->joined_room -= depth + more;
 	joined = xalloc_bytes((1 + (size_t)depth + more) * sizeof *joined);
 	joined[0] = depth + more;
+	naming->joints[id] = (struct joint){ depth, has_python(creators, more) };
 	memcpy(joined + 1, addrs, depth * sizeof *addrs);
 	memcpy(joined + 1 + depth, creators, more * sizeof *creators);
 	naming->joined[id] = joined;
@@ -342,6 +379,7 @@ enum { JOINED_SHARE = 16 };
 static void join_creators(struct naming *naming, struct stack_identities *out)
 {
 	naming->joined = out->joined = xalloc_zeroed(out->count, sizeof *out->joined);
+	naming->joints = xalloc_zeroed(out->count, sizeof *naming->joints);
 	naming->joined_room = JOINED_SHARE * reader_count(naming->reader, CUF_SEC_STACK_FRAMES);
 	for (uint32_t id = 1; id < out->count; id++)
 		join(naming, id, (uint32_t)out->count, 0);
@@ -372,10 +410,10 @@ static void identify(struct naming *naming, struct stack_identities *out)
 		const uint64_t *addrs = frames_of(naming, id, &depth);
 
 		out->call_sites[id] = out->places[id] = id;
-		if (!addrs || !hash_stack(naming, addrs, depth, &hash))
+		if (!addrs || !hash_stack(naming, id, addrs, depth, &hash))
 			continue;
 		first = first_of(&of_hash, hash, id);
-		if (prints_alike(naming, first, addrs, depth))
+		if (prints_alike(naming, first, id, addrs, depth))
 			out->call_sites[id] = first;
 		place = place_of(naming, addrs, depth);
 		if (place)

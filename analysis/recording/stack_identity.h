@@ -19,8 +19,9 @@
  *
  * A library that works in threads of its own has stacks without a line of the program. Such a stack
  * goes on with the one that created the thread, as if that had called it. What runs the thread (the
- * C library) is left out between them. Any other stack ends where its thread begins: a thread of a
- * pool was created by an earlier task than the one it works on.
+ * C library) is left out between them; of the creator only the lines of the program tell call sites
+ * apart. Any other stack ends where its thread begins: a thread of a pool was created by an earlier
+ * task than the one it works on.
  *
  * Contract: an address is named by the module that held it last (a stack has no time). symbols may
  * be NULL: then names are those of the recording. Damage costs merging, nothing else. Cost: one

@@ -260,7 +260,7 @@ static void test_stack_identity__growth_is_judged_over_the_site(void **state)
 static void test_stack_identity__a_librarys_thread_goes_on_with_its_creator(void **state)
 {
 	enum { LIBRARY = 1, APP, LIBRARY_IN_THREAD, APP_IN_THREAD, IN_CHAIN, ITS_OWN_CREATOR,
-	       LIBRARYS_OWN_THREAD };
+	       LIBRARYS_OWN_THREAD, APP_ELSEWHERE, IN_ANOTHER_THREAD };
 	struct maker *maker = maker_new(&maker_small);
 	const uint64_t library = cuf_frame_python(7, 5), app = cuf_frame_python(8, 9),
 		       c_library = BASE + 0x500;
@@ -283,6 +283,9 @@ static void test_stack_identity__a_librarys_thread_goes_on_with_its_creator(void
 	add_stack(maker, ITS_OWN_CREATOR, (uint64_t[]){ library, CUF_FRAME_CREATOR | 6 }, 2);
 	add_stack(maker, LIBRARYS_OWN_THREAD, (uint64_t[]){ library, CUF_FRAME_CREATOR | LIBRARY },
 		  2);
+	add_stack(maker, APP_ELSEWHERE, (uint64_t[]){ cuf_frame_python(7, 6), app }, 2);
+	add_stack(maker, IN_ANOTHER_THREAD,
+		  (uint64_t[]){ library, c_library, CUF_FRAME_CREATOR | APP_ELSEWHERE }, 3);
 	opened = open_merged(maker, NULL);
 	reader = opened.run.processes[0].reader;
 
@@ -306,6 +309,11 @@ static void test_stack_identity__a_librarys_thread_goes_on_with_its_creator(void
 	/* which of its own threads a library works in makes no call site */
 	assert_false(reader_stack_is_joined(reader, LIBRARYS_OWN_THREAD));
 	assert_int_equal(reader_call_site(reader, LIBRARYS_OWN_THREAD), LIBRARY);
+
+	/* nor does the library's call that needed the thread: the program's line is the same */
+	assert_int_equal(reader_call_site(reader, IN_ANOTHER_THREAD),
+			 reader_call_site(reader, LIBRARY_IN_THREAD));
+	assert_int_not_equal(reader_call_site(reader, APP_ELSEWHERE), reader_call_site(reader, APP));
 
 	reader_stack(reader, ITS_OWN_CREATOR, &depth, &stop); /* damage ends somewhere */
 	assert_in_range(depth, 1, 8);
