@@ -9,7 +9,7 @@ os.environ.update(CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true", CRE
 
 from crewai import Agent, BaseLLM, Crew, Task
 
-from local_model import LocalModel, ceiling, expect, fetch_document
+from local_model import Batch, LocalModel, ceiling, expect
 
 DOCUMENT = 32 << 20
 model = LocalModel()
@@ -18,7 +18,7 @@ model = LocalModel()
 class ReadingLLM(BaseLLM):
     def call(self, messages, *arguments, **options):
         try:
-            document = fetch_document(threading.get_ident(), DOCUMENT)  # here
+            document = batch.fetch(threading.get_ident(), DOCUMENT)  # here
         except MemoryError as error:
             sys.stderr.write("MemoryError in a task: %s\n" % error)
             os._exit(3)  # CrewAI goes on, and sometimes waits for ever for a thread that could not start
@@ -35,4 +35,6 @@ def main(broken, tasks):
     Crew(agents=agents, tasks=work, verbose=False).kickoff()
 
 
-main(sys.argv[1] == "broken", int(sys.argv[2]))
+broken, tasks = sys.argv[1] == "broken", int(sys.argv[2])
+batch = Batch(tasks if broken else 1)
+main(broken, tasks)

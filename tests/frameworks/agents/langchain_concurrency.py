@@ -6,14 +6,14 @@ import threading
 
 from langchain_core.runnables import RunnableLambda
 
-from local_model import LocalModel, ceiling, expect, fetch_document
+from local_model import Batch, LocalModel, ceiling, expect
 
 DOCUMENT = 16 << 20
 model = LocalModel()
 
 
 def answer(request):
-    document = fetch_document(request, DOCUMENT)  # here
+    document = batch.fetch(request, DOCUMENT)  # here
     return model.generate(document, new_tokens=60)
 
 
@@ -25,4 +25,6 @@ def main(broken, requests):
     chain.batch(list(range(requests)), {"max_concurrency": requests if broken else 2})
 
 
-main(sys.argv[1] == "broken", int(sys.argv[2]))
+broken, requests = sys.argv[1] == "broken", int(sys.argv[2])
+batch = Batch(requests if broken else 1)
+main(broken, requests)

@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
-from local_model import LocalModel, ceiling, expect, fetch_document
+from local_model import Batch, LocalModel, ceiling, expect
 
 DOCUMENT = 16 << 20
 model = LocalModel()
@@ -21,7 +21,7 @@ class State(TypedDict):
 
 
 def read(branch):
-    document = fetch_document(branch["document"], DOCUMENT)  # here
+    document = batch.fetch(branch["document"], DOCUMENT)  # here
     return {"answers": [model.generate(document, new_tokens=60)]}
 
 
@@ -36,4 +36,6 @@ def main(broken, branches):
     graph.compile().invoke({"documents": list(range(branches)), "answers": []}, {"max_concurrency": branches if broken else 2})
 
 
-main(sys.argv[1] == "broken", int(sys.argv[2]))
+broken, branches = sys.argv[1] == "broken", int(sys.argv[2])
+batch = Batch(branches if broken else 1)
+main(broken, branches)

@@ -4,11 +4,13 @@
 The model is real as far as memory goes: weights, a key/value cache that grows with each token and goes away with the
 request, activations. What it says is noise. Text is bytes; the prompt is cut to the context, as engines do.
 """
+import itertools
 import os
 import pathlib
 import random
 import resource
 import sys
+import threading
 
 import torch
 
@@ -57,6 +59,25 @@ def fetch_document(turn, size):
     word = "%08x " % random.Random(turn).getrandbits(32)
     with ceiling:
         return (word * (size // len(word) + 1))[:size]
+
+
+class Batch:
+    """Documents that are answered together, as a batching server does: each waits until `size` have come, so that they are held at once
+    on a fast machine, too. Those that come later, or after one did not fit, do not wait."""
+
+    def __init__(self, size):
+        self.size, self.documents, self.is_full = size, itertools.count(1), threading.Event()
+
+    def fetch(self, turn, size):
+        try:
+            document = fetch_document(turn, size)
+        except MemoryError:
+            self.is_full.set()
+            raise
+        if next(self.documents) >= self.size:
+            self.is_full.set()
+        self.is_full.wait()
+        return document
 
 
 def tell(script, broken, shape, bytes_per_turn, keeper="-"):
