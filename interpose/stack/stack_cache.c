@@ -11,7 +11,7 @@
 #include "interpose/stack/walker_parts.h"
 #include "interpose/platform/laws.h"
 
-#if defined __x86_64__ /* elsewhere: walk_pointers.c */
+#if CUF_HAS_RULES /* elsewhere: walk_pointers.c */
 
 /* Frames that are walked before an entry is searched. */
 enum { KEY_FRAMES = 4 };
@@ -69,13 +69,13 @@ static __attribute__((noinline)) bool find_cfa(struct plain_walk *walk,
 					       uintptr_t fp_at, unsigned count, uintptr_t *cfa)
 {
 	unsigned kind = rule->kind & ~CUF_RULE_OWN;
-	uintptr_t base = sp;
+	uintptr_t base = sp, below = cuf_rule_return_below(rule);
 
 	if ((kind != CUF_RULE_SP && kind != CUF_RULE_FP) ||
 	    (kind == CUF_RULE_FP && !read_fp(walk, fp_at, &base)))
 		return false;
 	*cfa = base + (uintptr_t)(intptr_t)rule->cfa_offset;
-	if (*cfa - 8 - sp >= walk->high - 7 - sp || (*cfa - walk->start) % 8)
+	if (*cfa - 8 - sp >= walk->high - 7 - sp || *cfa - sp < below || (*cfa - walk->start) % 8)
 		return false;
 	if (kind == rule->kind)
 		return true;
@@ -129,11 +129,12 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *walk, const uns
 			break;
 		}
 		/* without a branch: whether a function saves rbp is unpredictable */
-		fp_at ^= (fp_at ^ (cfa + (uintptr_t)(intptr_t)rule->fp_offset)) &
+		fp_at ^= (fp_at ^ (cfa + (uintptr_t)cuf_rule_fp_offset(rule))) &
 			 -(uintptr_t)(rule->fp_offset != 0);
 		sp = cfa;
-		at[count++] = (uint16_t)((cfa - 8 - start) / 8);
-		ip = ((const struct word *)(cfa - 8))->value;
+		cfa -= cuf_rule_return_below(rule);
+		at[count++] = (uint16_t)((cfa - start) / 8);
+		ip = strip_signature(((const struct word *)cfa)->value);
 	}
 	walk->ip = ip;
 	walk->sp = sp;
@@ -143,6 +144,52 @@ static READS_STACKS enum plain_end walk_plain(struct plain_walk *walk, const uns
 	walk->count = count;
 	return end;
 }
+
+#if defined __aarch64__
+/*
+ * Where the hook's caller stood: a frame record is at the lower end of its frame, so the frames
+ * from here to the hook are stepped through. false: the hook runs on another stack.
+ */
+static __attribute__((noinline)) READS_STACKS bool find_caller(struct plain_walk *walk)
+{
+	const struct word *frame = __builtin_frame_address(0);
+	const uintptr_t hook = walk->start;
+	uintptr_t ip = strip_signature(frame[1].value), sp = CALLERS_SP(frame), cfa;
+
+	if (!cuf_walker_on_own_stack(walk->walker, sp))
+		return false;
+	walk->start = walk->fp_at = (uintptr_t)frame;
+	while (sp <= hook) {
+		const struct cuf_rule *rule = find_rule(walk->walker->rules, ip);
+
+		if (!find_cfa(walk, rule, sp, walk->fp_at, 0, &cfa))
+			return false;
+		walk->own_count = walk->fp_words = 0;
+		if (rule->fp_offset)
+			walk->fp_at = cfa + (uintptr_t)cuf_rule_fp_offset(rule);
+		sp = cfa;
+		cfa -= cuf_rule_return_below(rule);
+		ip = strip_signature(((const struct word *)cfa)->value);
+	}
+	walk->start = hook;
+	walk->sp = sp;
+	return ip == walk->ip && walk->fp_at == hook;
+}
+
+/* Where a frame begins, above the word that has the address of its caller. */
+static inline uintptr_t return_below(struct cuf_walker *walker, uintptr_t ip)
+{
+	return cuf_rule_return_below(find_rule(walker->rules, ip));
+}
+#else
+static inline bool find_caller(struct plain_walk *walk)
+{
+	walk->sp = CALLERS_SP((const struct word *)walk->start);
+	return true;
+}
+
+static inline uintptr_t return_below(struct cuf_walker *walker, uintptr_t ip) { return 8; }
+#endif
 
 /* ---- recognizing ---- */
 
@@ -217,10 +264,13 @@ static bool cache_walk(struct cuf_cached_stack *entry, const struct plain_walk *
 {
 	unsigned words = walk->count - (end == PLAIN_COUNT || walk->ip);
 
-	if (walk->odd % 8 || words + walk->fp_words > CUF_CACHE_WORDS)
+	if (walk->odd % 8 || words + walk->fp_words >= CUF_CACHE_WORDS)
 		return false;
 	for (unsigned i = 0; i < walk->fp_words; i++)
 		walk->at[words++] = walk->fp_word_at[i];
+#if defined __aarch64__
+	walk->at[words++] = 0; /* the caller's fp: two hooks may have frames of two sizes */
+#endif
 	while (words % 4)
 		walk->at[words++] = 1; /* the caller's ip, which is compared anyway */
 	entry->words_hash = hash_words(walk->start, walk->at, words);
@@ -238,18 +288,21 @@ static bool cache_walk(struct cuf_cached_stack *entry, const struct plain_walk *
 /* ---- the frames of a walk ---- */
 
 /* Writes the frames without this library's, and their stack pointers. Returns how many. */
-static unsigned copy_frames(struct cuf_stack_cache *cache, uint64_t *frames)
+static unsigned copy_frames(struct cuf_walker *walker, uint64_t *frames)
 {
+	struct cuf_stack_cache *cache = walker->cache;
+	uintptr_t sp = cache->first_sp;
 	unsigned count = 0, own = 0;
 
 	for (unsigned i = 0; i < cache->count; i++) {
+		if (i)
+			sp = cache->start + cache->at[i - 1] * 8u +
+			     return_below(walker, cache->ips[i - 1]);
 		if (own < cache->own_count && cache->own[own] == i) {
 			own++;
 			continue;
 		}
-		cache->frame_sp[count] = cache->start + 16;
-		if (i)
-			cache->frame_sp[count] = cache->start + cache->at[i - 1] * 8u + 8;
+		cache->frame_sp[count] = sp;
 		frames[count++] = cache->ips[i];
 	}
 	return count;
@@ -271,8 +324,15 @@ static unsigned keep_walk(const struct plain_walk *walk)
 void cuf_walked_frames(struct cuf_walker *walker, struct cuf_walked *walked)
 {
 	if (!walked->is_written)
-		copy_frames(walker->cache, walked->frames);
+		copy_frames(walker, walked->frames);
 	walked->is_written = true;
+}
+
+static void hash_frames(struct cuf_walked *walked)
+{
+	walked->hash = 0;
+	for (unsigned i = 0; i < walked->depth; i++)
+		walked->hash = cuf_frames_hash_step(walked->hash, walked->frames[i]);
 }
 
 /* Continues where plain rules stopped. */
@@ -285,13 +345,30 @@ static __attribute__((noinline)) READS_STACKS void finish_walk(struct plain_walk
 	if (walk->fp_at - walk->start < walk->walker->stack_high - 7 - walk->start)
 		from.fp = ((const struct word *)walk->fp_at)->value;
 	keep_walk(walk);
-	count = copy_frames(walk->walker->cache, walked->frames);
+	count = copy_frames(walk->walker, walked->frames);
 	walked->is_written = true;
 	walked->depth = cuf_walk_continue(walk->walker, &from, walked->frames, count, walk->max,
 					  &walked->stop);
-	walked->hash = 0;
-	for (unsigned i = 0; i < walked->depth; i++)
-		walked->hash = cuf_frames_hash_step(walked->hash, walked->frames[i]);
+	hash_frames(walked);
+}
+
+/* From here on, without the frames up to the hook's. */
+static __attribute__((noinline)) READS_STACKS void walk_uncached(struct plain_walk *walk,
+								 uintptr_t hook,
+								 struct cuf_walked *walked)
+{
+	const struct word *frame = __builtin_frame_address(0);
+	const struct cuf_walk_state from = {
+		.ip = strip_signature(frame[1].value),
+		.sp = CALLERS_SP(frame),
+		.fp = frame[0].value,
+		.above = hook,
+	};
+
+	walked->is_written = true;
+	walked->depth = cuf_walk_continue(walk->walker, &from, walked->frames, 0, walk->max,
+					  &walked->stop);
+	hash_frames(walked);
 }
 
 /* ---- the interface ---- */
@@ -302,8 +379,14 @@ static __attribute__((noinline)) uint32_t walk_and_cache(struct plain_walk *walk
 							 struct cuf_walked *walked)
 {
 	struct cuf_cached_stack *place = NULL, *entry = NULL;
+	const uintptr_t hook = walk->start;
 	enum plain_end end;
 
+	if (!find_caller(walk)) {
+		walk_uncached(walk, hook, walked);
+		return 0;
+	}
+	walk->walker->cache->first_sp = walk->sp;
 	if (!cuf_walker_on_own_stack(walk->walker, walk->sp)) {
 		finish_walk(walk, walked);
 		return 0;
@@ -342,7 +425,7 @@ READS_STACKS uint32_t cuf_walk_cached(struct cuf_walker *walker, uint64_t genera
 				      const void *frame, unsigned max, struct cuf_walked *walked)
 {
 	const struct word *start = frame;
-	uintptr_t ip = start[1].value;
+	uintptr_t ip = strip_signature(start[1].value);
 	struct cuf_cached_stack **last;
 	struct plain_walk walk;
 
@@ -360,7 +443,6 @@ READS_STACKS uint32_t cuf_walk_cached(struct cuf_walker *walker, uint64_t genera
 	walk.walker = walker;
 	walk.ip = ip;
 	walk.start = walk.fp_at = (uintptr_t)start;
-	walk.sp = (uintptr_t)(start + 2);
 	walk.max = max;
 	walk.extra_key = walked->extra_key;
 	walk.high = walk.start + UINT16_MAX * 8u;

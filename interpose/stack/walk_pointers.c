@@ -74,4 +74,20 @@ __attribute__((noinline)) unsigned cuf_walk(struct cuf_walker *walker, uint64_t 
 	*stop = CUF_STOP_UNSUPPORTED;
 	return walker->rules ? follow_records(walker, at, above, frames, max, stop) : 0;
 }
+
+/* There is no stack cache. */
+uint32_t cuf_walk_cached(struct cuf_walker *walker, uint64_t generation, const void *frame,
+			 unsigned max, struct cuf_walked *walked)
+{
+	walked->hash = 0;
+	walked->is_written = true;
+	walked->id = &walker->no_id;
+	walked->depth = cuf_walk(walker, generation, (uintptr_t)frame, walked->frames, max,
+				 &walked->stop);
+	for (unsigned i = 0; i < walked->depth; i++)
+		walked->hash = cuf_frames_hash_step(walked->hash, walked->frames[i]);
+	return 0;
+}
+
+void cuf_walked_frames(struct cuf_walker *walker, struct cuf_walked *walked) {}
 #endif

@@ -533,13 +533,6 @@ static void walk_on(void *argument)
 		walk_own_stack(walk);
 }
 
-/* On aarch64 the frame record is at the lower end of its frame. */
-#if defined __aarch64__
-#define CALLERS_SP(frame) (uintptr_t)__builtin_dwarf_cfa()
-#else
-#define CALLERS_SP(frame) (uintptr_t)((frame) + 2)
-#endif
-
 /*
  * Starts at its caller. Asking for the frame address gives this function a frame pointer, so the
  * first step needs no rule.
@@ -579,6 +572,7 @@ unsigned cuf_walk_continue(struct cuf_walker *walker, const struct cuf_walk_stat
 		.ip = from->ip,
 		.sp = from->sp,
 		.fp = from->fp,
+		.above = from->above,
 		.frames = frames,
 		.count = count,
 		.max = max,

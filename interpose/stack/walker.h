@@ -10,8 +10,8 @@
  * those next to the thread's stack, what a damaged frame points to) is read through the kernel,
  * which refuses instead of faulting. So code without unwind information, damaged rules and foreign
  * stacks cost frames, never the process: the walk stops early and states why. errno is untouched.
- * One walker belongs to one thread and is not reentrant; the caller guards it. x86-64; elsewhere
- * frame pointers are followed (walk_pointers.c) and no rules exist.
+ * One walker belongs to one thread and is not reentrant; the caller guards it. x86-64 and aarch64;
+ * elsewhere frame pointers are followed (walk_pointers.c) and no rules exist.
  */
 #ifndef CUF_WALKER_H
 #define CUF_WALKER_H
@@ -90,6 +90,8 @@ struct cuf_stack_cache {
 	/* how many, and which of them are this library's */
 	unsigned count, own_count, own[CUF_WALK_OWN];
 	uintptr_t start;
+	/* the stack pointer at which its first frame begins */
+	uintptr_t first_sp;
 	/* of the frames that a walk wrote: the stack pointer at which each frame begins */
 	uintptr_t frame_sp[CUF_WALK_FRAMES_MAX + CUF_WALK_OWN];
 	struct cuf_unwinder_memory unwinder;

@@ -45,6 +45,13 @@ static inline uintptr_t strip_signature(uintptr_t ip)
 #endif
 }
 
+/* Of the calling function's frame. On aarch64 the frame record is at the lower end of its frame. */
+#if defined __aarch64__
+#define CALLERS_SP(frame) (uintptr_t)__builtin_dwarf_cfa()
+#else
+#define CALLERS_SP(frame) (uintptr_t)((frame) + 2)
+#endif
+
 /*
  * Return addresses differ in their low bits.
  */
@@ -86,9 +93,9 @@ bool cuf_walker_on_own_stack(struct cuf_walker *walker, uintptr_t sp);
 /* Modules changed: drops the rules and the cached stacks. */
 void cuf_walker_renew(struct cuf_walker *walker, uint64_t generation);
 
-/* A walk that stands at ip; sp and fp are those of the frame that ip returns to. */
+/* A walk that stands at ip; sp and fp are those of the frame that ip returns to. above: cuf_walk */
 struct cuf_walk_state {
-	uintptr_t ip, sp, fp;
+	uintptr_t ip, sp, fp, above;
 };
 
 /* Continues a walk that has count frames already. Returns how many it has then. */

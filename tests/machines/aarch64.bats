@@ -16,7 +16,7 @@ make_library() {
 	cp -d "$there"/usr/lib/aarch64-linux-gnu/libcmocka* "$BATS_FILE_TMPDIR/link" || return
 	make -C "$root" O="$made" CC=aarch64-linux-gnu-gcc \
 		CFLAGS="-idirafter $there/usr/include/ -L$BATS_FILE_TMPDIR/link" "$made/libcuflight.so" "$made/bench/walker_oracle.so" \
-		"$made"/unit/interpose/stack/{walker,walker_registers,stacks} "$made/victims/host_leak"
+		"$made"/unit/interpose/stack/{walker,walker_registers,stack_cache,stacks} "$made/victims/host_leak"
 }
 
 setup() {
@@ -39,7 +39,7 @@ agrees() {
 }
 
 @test "aarch64: unit tests of the walker" {
-	for test in walker walker_registers stacks; do there "$made/unit/interpose/stack/$test"; done
+	for test in walker walker_registers stack_cache stacks; do there "$made/unit/interpose/stack/$test"; done
 }
 
 @test "aarch64, sqlite3: every stack is the same as libunwind's" {

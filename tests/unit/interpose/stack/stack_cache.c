@@ -3,6 +3,7 @@
  * The stack cache: along random paths through functions of different frames, cuf_walk_cached
  * returns what cuf_walk returns, also when it returns only an id. And it does find stacks.
  */
+#include <ucontext.h>
 #include "tests/unit/fixtures/recorder.h"
 #include "interpose/code/modules.h"
 #include "interpose/stack/walker.h"
@@ -149,6 +150,30 @@ static void test_stack_cache__forgets_what_it_knew_with_the_modules(void **state
 	assert_true(walked > before); /* the first one was forgotten */
 }
 
+static ucontext_t here, there;
+
+static void fiber(void)
+{
+	descend(100);
+	swapcontext(&there, &here);
+}
+
+/* Neither stack is taken for the other. */
+static void test_stack_cache__another_stack_is_walked(void **state)
+{
+	static char stack[64 << 10];
+	getcontext(&there);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof stack;
+	makecontext(&there, fiber, 0);
+	known = walked = 0;
+	swapcontext(&here, &there);
+	assert_int_equal(known, 0);
+	assert_true(walked > 50);
+	descend(100);
+	assert_true(known > 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +181,7 @@ int main(void)
 		cmocka_unit_test(test_stack_cache__the_limit_is_part_of_it),
 		cmocka_unit_test(test_stack_cache__the_extra_key_is_part_of_it),
 		cmocka_unit_test(test_stack_cache__forgets_what_it_knew_with_the_modules),
+		cmocka_unit_test(test_stack_cache__another_stack_is_walked),
 	};
 	if (cuf_walker_init(&known_walker, 1) || cuf_walker_init(&walker, 1))
 		return 1;
