@@ -10,23 +10,48 @@
 enum { STRETCHES_MOST = 480, STRETCHES_LEAST = 16, INCIDENTS = 64, ENTRIES = 2 << 20,
 	LOOK_BACK = 64 };
 
-struct list { struct timeline_moment *items; size_t count, room; const struct run *run; };
+/* The times of the LOOK_BACK events of a ring before an index: failed requests follow each other
+ * closely, and most of their events are those of the one before. */
+struct looked_back { const struct events *ring; size_t end; uint64_t times_ns[LOOK_BACK]; };
+
+struct list {
+	struct timeline_moment *items;
+	size_t count, room;
+	const struct run *run;
+	struct looked_back rings[2];
+};
+
+static uint64_t latest_ns(struct looked_back *looked, const struct events *ring, size_t end)
+{
+	size_t from = subtract_to_zero(end, LOOK_BACK), known = 0;
+	uint64_t latest = 0;
+
+	if (looked->ring == ring)
+		known = looked->end;
+	for (size_t i = from; i < end; i++) {
+		uint64_t *time_ns = &looked->times_ns[i % LOOK_BACK];
+		if (i >= known || i + LOOK_BACK < known)
+			*time_ns = events_get(ring, i).time_ns;
+		latest = most_of(latest, *time_ns);
+	}
+	looked->ring = ring;
+	looked->end = end;
+	return latest;
+}
 
 /*
  * When the last events up to this number happened; 0: none is left. A failed request has the time
  * at which it was made, and a number that it got when it had failed: others may lie between.
  */
-static uint64_t time_of_seq(const struct run_process *process, uint64_t seq)
+static uint64_t time_of_seq(struct list *list, const struct run_process *process, uint64_t seq)
 {
 	const struct events *rings[] = { process->events, process->events->framework };
 	const struct cuf_header *header = &process->reader->header;
 	uint64_t last_ns = 0;
 
-	for (unsigned i = 0; i < 2; i++) {
-		size_t after = events_after(rings[i], seq);
-		for (size_t k = after; k && after - k < LOOK_BACK; k--)
-			last_ns = most_of(last_ns, events_get(rings[i], k - 1).time_ns);
-	}
+	for (unsigned i = 0; i < 2; i++)
+		last_ns = most_of(last_ns, latest_ns(&list->rings[i], rings[i],
+						     events_after(rings[i], seq)));
 	if (!last_ns)
 		return 0;
 	return last_ns - header->start_ns + header->start_realtime_ns;
@@ -42,7 +67,8 @@ static void add(struct list *list, const struct timeline_moment *moment)
 	if (is_known(moment->seq) && moment->process != FACT_NONE)
 		list->items[list->count].time_ns =
 			most_of(moment->time_ns,
-				time_of_seq(&list->run->processes[moment->process], moment->seq));
+				time_of_seq(list, &list->run->processes[moment->process],
+					    moment->seq));
 	list->count++;
 }
 
