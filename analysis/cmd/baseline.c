@@ -33,7 +33,7 @@ static bool is_unfit(const struct gate_baseline *baseline, const struct measured
 static int add_run(struct gate_baseline *baseline, const char *path, size_t number, size_t *count,
 		   struct symbols *symbols)
 {
-	struct facts_options options = { .run = number };
+	struct facts_options options = { .run = number, .all_peaks = true };
 	struct facts *facts = open_facts(path, symbols, &options);
 	struct measured run;
 	int status = CMD_FINE;

@@ -56,7 +56,8 @@ static bool is_baseline(const char *path)
 static int open_run(struct side *side, const char *path, struct symbols *symbols,
 		    const struct facts_options *at)
 {
-	side->facts = open_facts(path, symbols, at);
+	side->facts = open_facts(path, symbols,
+				 at ? at : &(struct facts_options){ .all_peaks = true });
 	if (!side->facts)
 		return CMD_USAGE;
 	if (at)

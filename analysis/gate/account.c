@@ -66,77 +66,26 @@ static void account_add(struct gate_value *sum, uint64_t value, uint64_t low, ui
 		sum->why = why;
 }
 
-/* ---- what the driver or a framework allocates: levels are followed through both rings ---- */
+/* ---- what the driver or a framework allocates ---- */
 
 static const char *const overwritten = "events were overwritten; record with a larger --size";
 
-/* One process: levels relative to what is live at the end. */
-struct walk {
-	const struct account_process *from;
-	uint64_t end_seq;
-	bool complete;
-	int64_t level[GROUP_HOST], highest[GROUP_HOST];
-	uint64_t highest_seq[GROUP_HOST];
-};
-
-/* Before exit handlers, and before an interpreter that shut down freed everything. */
-static uint64_t end_seq_of(const struct cuf_header *header)
-{
-	if (!header->end_kind || !header->end_seq)
-		return CUF_UNKNOWN;
-	if (!header->work_end_ns)
-		return header->end_seq;
-	return least_of(header->work_end_seq, header->end_seq);
-}
-
-static int64_t delta_of(const struct cuf_event *event)
-{
-	if (event->bytes > BYTES_SANE)
-		return 0;
-	if (event->op == CUF_OP_FREE)
-		return -(int64_t)event->bytes;
-	if (event->op == CUF_OP_ALLOC || event->op == CUF_OP_RESTORE)
-		return (int64_t)event->bytes;
-	return 0;
-}
-
-static void follow(struct walk *walk)
-{
-	const struct events *events = walk->from->recorded->events;
-	uint64_t after = most_of(events->complete_since, events->framework->complete_since);
-	struct event_merge merge;
-	struct cuf_event event;
-
-	walk->complete = !after;
-	event_merge_begin(&merge, events, after);
-	while (event_merge_next(&merge, &event) && event.seq <= walk->end_seq) {
-		enum gate_group group = group_of_kind(event.kind, event.flags);
-		if (group >= GROUP_HOST)
-			continue;
-		walk->level[group] += delta_of(&event);
-		if (walk->level[group] > walk->highest[group]) {
-			walk->highest[group] = walk->level[group];
-			walk->highest_seq[group] = event.seq;
-		}
-	}
-}
-
 /* What each call site holds at a moment, in one group or in all (GROUP_MAX); the sum of each. */
-static bool take_sites(const struct walk *walk, uint64_t seq, enum gate_group only,
+static bool take_sites(const struct account_process *from, uint64_t seq, enum gate_group only,
 		       uint64_t sums[GROUP_HOST])
 {
 	bool exact;
-	const struct liveset *live = run_live(walk->from->recorded, seq, &exact);
+	const struct liveset *live = run_live(from->recorded, seq, &exact);
 	size_t at = 0;
 
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
-		enum gate_group group = group_of_kind(block->kind, block->flags);
+		enum gate_group group = (enum gate_group)live_group_of(block->kind, block->flags);
 		struct account_site *site;
-		if (group >= GROUP_HOST || block->bytes > BYTES_SANE)
+		if (group == GROUP_HOST || block->bytes > BYTES_SANE)
 			continue;
 		if (only != GROUP_MAX && group != only)
 			continue;
-		site = account_site_of(walk->from, group, block->stack);
+		site = account_site_of(from, group, block->stack);
 		sums[group] += block->bytes;
 		if (only == GROUP_MAX) {
 			site->end_bytes += block->bytes;
@@ -150,9 +99,9 @@ static bool take_sites(const struct walk *walk, uint64_t seq, enum gate_group on
 }
 
 /* Pinned memory was also sampled: a lower bound where events are gone. */
-static uint64_t sampled_peak(const struct walk *walk, enum gate_group group)
+static uint64_t sampled_peak(const struct account_process *from, enum gate_group group)
 {
-	const struct fact_process *process = &walk->from->facts->processes[walk->from->process];
+	const struct fact_process *process = &from->facts->processes[from->process];
 	uint64_t most = 0;
 
 	if (group != GROUP_PINNED)
@@ -163,8 +112,9 @@ static uint64_t sampled_peak(const struct walk *walk, enum gate_group group)
 }
 
 /* The peaks, latest first, so that each event is undone once. */
-static void take_peaks(struct walk *walk)
+static void take_peaks(const struct account_process *from)
 {
+	const struct live_peaks *found = &from->recorded->peaks;
 	bool done[GROUP_HOST] = { false };
 
 	for (int turn = 0; turn < GROUP_HOST; turn++) {
@@ -173,14 +123,14 @@ static void take_peaks(struct walk *walk)
 		int latest = -1;
 		for (int i = 0; i < GROUP_HOST; i++)
 			if (!done[i] && (latest < 0 ||
-					 walk->highest_seq[i] > walk->highest_seq[latest]))
+					 found->highest_seq[i] > found->highest_seq[latest]))
 				latest = i;
 		done[latest] = true;
-		peak = &walk->from->account->peak[latest];
-		if (walk->highest_seq[latest])
-			take_sites(walk, walk->highest_seq[latest], latest, sums);
-		bytes = most_of(sums[latest], sampled_peak(walk, latest));
-		if (walk->complete)
+		peak = &from->account->peak[latest];
+		if (found->highest_seq[latest])
+			take_sites(from, found->highest_seq[latest], latest, sums);
+		bytes = most_of(sums[latest], sampled_peak(from, latest));
+		if (!found->after_seq)
 			account_add(peak, bytes, bytes, bytes, "");
 		else
 			account_add(peak, bytes, bytes, CUF_UNKNOWN, overwritten);
@@ -190,10 +140,8 @@ static void take_peaks(struct walk *walk)
 /* all groups but HOST and PYTHON */
 static void account_device(const struct account_process *from)
 {
-	struct walk walk = { .from = from,
-			     .end_seq = end_seq_of(&from->recorded->reader->header) };
 	uint64_t sums[GROUP_HOST] = { 0 };
-	bool exact = take_sites(&walk, walk.end_seq, GROUP_MAX, sums);
+	bool exact = take_sites(from, from->recorded->peaks.end_seq, GROUP_MAX, sums);
 
 	for (int i = 0; i < GROUP_HOST; i++) {
 		if (exact)
@@ -202,19 +150,23 @@ static void account_device(const struct account_process *from)
 			account_add(&from->account->end[i], sums[i], sums[i], CUF_UNKNOWN,
 				    overwritten);
 	}
-	follow(&walk);
-	take_peaks(&walk);
+	take_peaks(from);
 }
 
-/* ---- host memory: its events are followed twice, for the peaks and for who held them ---- */
+/* ---- host memory: its events are followed once, for the peaks and for who held them ---- */
 
 static const char *const sampled = "host memory was sampled; record with --host=full";
 static const char *const not_recorded = "host memory was not recorded (--host=off)";
 
-/* One group: the level since the first event, and where it was highest. */
+/* What a call site's level changed by. */
+struct level_change { uint32_t site; uint64_t bytes, count; };
+
+/* One group: the level since the first event, and its changes since it was highest. */
 struct level {
 	struct host_estimate now, highest;
-	uint64_t highest_event; /* 0: before the first one */
+	struct level_change *changes; /* by their first event */
+	size_t change_count, change_room;
+	struct hash_index places; /* of a call site in changes, plus 1, if it is there */
 };
 
 struct host_walk {
@@ -246,14 +198,35 @@ static bool next_change(const struct host_walk *walk, struct host_stream *stream
 	return false;
 }
 
-/* First pass: where each level was highest. */
+/* What was noted of an earlier peak is forgotten by the count. */
+static void note_change(struct level *level, uint32_t site, const struct host_event *event)
+{
+	uint64_t mean = event->sample_mean_bytes,
+		 sign = (uint64_t)(int64_t)host_event_sign(event->op);
+	uint32_t *place = hash_index_place(&level->places, site);
+	struct level_change *change;
+
+	if (!*place || *place > level->change_count || level->changes[*place - 1].site != site) {
+		xalloc_grow(&level->changes, level->change_count, &level->change_room,
+			    sizeof *level->changes);
+		level->changes[level->change_count++] = (struct level_change){ .site = site };
+		*place = (uint32_t)level->change_count;
+	}
+	change = &level->changes[*place - 1];
+	change->bytes += sign * host_weight_bytes(event->bytes, mean);
+	change->count += sign * host_weight_count(event->bytes, mean);
+}
+
+/* Where each level was highest, and what changed since. */
 static void find_peaks(struct host_walk *walk)
 {
-	struct host_stream *stream = host_stream_new(walk->from->recorded->reader);
+	const struct reader *reader = walk->from->recorded->reader;
+	struct host_stream *stream = host_stream_new(reader);
 	struct host_event event;
 
-	for (uint64_t number = 1; next_change(walk, stream, &event); number++) {
+	while (next_change(walk, stream, &event)) {
 		double chance = host_weight_chance(event.bytes, event.sample_mean_bytes);
+		uint32_t site = reader_call_site(reader, event.stack);
 		for (int i = 0; i < 2; i++) {
 			struct level *level = &walk->levels[i];
 			if (!is_of(walk, i, event.stack))
@@ -262,33 +235,30 @@ static void find_peaks(struct host_walk *walk)
 					  host_event_sign(event.op));
 			if (level->now.value > level->highest.value) {
 				level->highest = level->now;
-				level->highest_event = number;
+				level->change_count = 0;
+			} else {
+				note_change(level, site, &event);
 			}
 		}
 	}
 	host_stream_free(stream);
 }
 
-/* Second pass: the sites at the end, minus what changed after the peak. */
+/* The sites at the end, less what changed after the peak. */
 static void take_peak_sites(struct host_walk *walk)
 {
-	struct host_stream *stream = host_stream_new(walk->from->recorded->reader);
-	struct host_event event;
-
-	for (uint64_t number = 1; next_change(walk, stream, &event); number++) {
-		uint64_t mean = event.sample_mean_bytes;
-		for (int i = 0; i < 2; i++) {
-			struct account_site *site;
-			uint64_t sign = (uint64_t)(int64_t)-host_event_sign(event.op);
-			if (!is_of(walk, i, event.stack) ||
-			    number <= walk->levels[i].highest_event)
-				continue;
-			site = account_site_of(walk->from, groups[i], event.stack);
-			site->peak_bytes += sign * host_weight_bytes(event.bytes, mean);
-			site->peak_count += sign * host_weight_count(event.bytes, mean);
+	for (int i = 0; i < 2; i++) {
+		struct level *level = &walk->levels[i];
+		for (size_t k = 0; k < level->change_count; k++) {
+			const struct level_change *change = &level->changes[k];
+			struct account_site *site =
+				account_site_of(walk->from, groups[i], change->site);
+			site->peak_bytes -= change->bytes;
+			site->peak_count -= change->count;
 		}
+		hash_index_fini(&level->places);
+		free(level->changes);
 	}
-	host_stream_free(stream);
 }
 
 /* A sum that lost events made negative held nothing. */
@@ -392,6 +362,8 @@ static void account_host(const struct account_process *from)
 	struct host_walk walk = { .from = from, .end_ns = CUF_UNKNOWN };
 	struct heap_totals totals;
 
+	for (int i = 0; i < 2; i++)
+		hash_index_init(&walk.levels[i].places, 0);
 	walk.means = host_means_of(reader, &from->recorded->meta);
 	if (reader->header.work_end_ns)
 		walk.end_ns = reader->header.work_end_ns;

@@ -6,8 +6,9 @@
  * Rings that lost events still tell the end, and a lower bound of the peak. A peak of sampled host
  * memory is an estimate with a 95 % interval.
  *
- * Contract: account_read walks over the recordings behind the facts; it always fills *out, freed by
- * account_free. Stacks have a copy of their addresses, in the arena.
+ * Contract: the facts were built with all_peaks. account_read walks over the recordings behind
+ * them; it always fills *out, freed by account_free. Stacks have a copy of their addresses, in the
+ * arena.
  */
 #ifndef ANALYSIS_GATE_ACCOUNT_H
 #define ANALYSIS_GATE_ACCOUNT_H

@@ -8,19 +8,6 @@
 #include "analysis/recording/host_weight.h"
 #include "analysis/replay/replay.h"
 
-enum gate_group group_of_kind(unsigned kind, unsigned flags)
-{
-	if (kind == CUF_KIND_PINNED || kind == CUF_KIND_REGISTERED)
-		return GROUP_PINNED;
-	if (kind == CUF_KIND_MANAGED)
-		return GROUP_MANAGED;
-	if (kind == CUF_KIND_FRAMEWORK)
-		return GROUP_FRAMEWORK;
-	if (kind_is_device_memory(kind) && !(flags & CUF_EVENT_HOST_LOCATION))
-		return GROUP_DEVICE;
-	return GROUP_MAX;
-}
-
 /* ---- driver and framework ---- */
 
 static int sign_of(unsigned op)
@@ -38,9 +25,9 @@ static bool next_device(struct changes *changes, struct change *change)
 	struct cuf_event event;
 
 	while (event_merge_next(&changes->merge, &event)) {
-		enum gate_group group = group_of_kind(event.kind, event.flags);
+		enum live_group group = live_group_of(event.kind, event.flags);
 		int sign = sign_of(event.op);
-		if (!sign || group == GROUP_MAX || event.bytes > BYTES_SANE)
+		if (!sign || group == LIVE_GROUPS || event.bytes > BYTES_SANE)
 			continue;
 		*change = (struct change){ .at = event.seq,
 					   .groups = 1u << group,

@@ -35,10 +35,6 @@ void changes_begin(struct changes *changes, const struct run_process *process, e
 bool changes_next(struct changes *changes, struct change *change);
 void changes_end(struct changes *changes);
 
-/* The group of a block of the driver or of a framework; GROUP_MAX: a range of addresses, a pool,
- * or memory of another owner. */
-enum gate_group group_of_kind(unsigned kind, unsigned flags);
-
 /* Which stacks have a frame of Python, by id; heap memory. */
 bool *python_stacks(const struct reader *reader, size_t *count);
 

@@ -3,9 +3,9 @@
  * Everything that gates, baselines and diffs compare, taken from one run: the value of each
  * measure, what each call site held, and the environment.
  *
- * Contract: measure_run always fills *out, freed by measured_free. facts and symbols are borrowed
- * and outlive it. Sites are merged by identity and group, over all processes, largest first. The
- * events of the recordings behind the facts are read again.
+ * Contract: measure_run always fills *out, freed by measured_free. facts (built with all_peaks) and
+ * symbols are borrowed and outlive it. Sites are merged by identity and group, over all processes,
+ * largest first. The events of the recordings behind the facts are read again.
  */
 #ifndef ANALYSIS_GATE_MEASURED_H
 #define ANALYSIS_GATE_MEASURED_H

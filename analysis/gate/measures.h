@@ -16,17 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/recording/fact_types.h"
+#include "analysis/replay/live_peaks.h"
 
 enum gate_unit { GATE_BYTES, GATE_COUNT };
 
 /* The groups of live memory that have a peak, an end and call sites. PYTHON is the part of HOST
  * that Python code allocated; FRAMEWORK is inside DEVICE. */
 enum gate_group {
-	GROUP_DEVICE,
-	GROUP_PINNED,
-	GROUP_MANAGED,
-	GROUP_FRAMEWORK,
-	GROUP_HOST,
+	GROUP_DEVICE = LIVE_DEVICE,
+	GROUP_PINNED = LIVE_PINNED,
+	GROUP_MANAGED = LIVE_MANAGED,
+	GROUP_FRAMEWORK = LIVE_FRAMEWORK,
+	GROUP_HOST = LIVE_GROUPS,
 	GROUP_PYTHON,
 	GROUP_MAX
 };

@@ -13,6 +13,7 @@
 #include "analysis/recording/events.h"
 #include "analysis/replay/liveset.h"
 #include "analysis/recording/meta.h"
+#include "analysis/replay/live_peaks.h"
 #include "analysis/replay/replay.h"
 
 struct driver_history;
@@ -34,6 +35,7 @@ struct run_process {
 	struct meta meta;
 	struct events *events;
 	struct driver_history *driver; /* NULL before the first sweep */
+	struct live_peaks peaks; /* with facts_options.all_peaks */
 	/* the last live set: the devices of a process ask for the same moment */
 	struct liveset live;
 	uint64_t live_seq;

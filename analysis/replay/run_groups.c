@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
-#include "analysis/replay/rank.h"
 
 /* The last start= in a value of CUFLIGHT_OPTIONS; 0: none. 1 names no process. */
 static unsigned long start_option(const char *options)
@@ -59,6 +58,19 @@ struct kin {
 	const char *rank, *command; /* NULL: unknown */
 	uint64_t end_ns;
 };
+
+const char *rank_of_texts(const struct fact_meta_text *texts, size_t count)
+{
+	static const char *const names[] = { "RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
+					     "SLURM_PROCID=" };
+
+	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+		for (size_t i = 0; i < count; i++)
+			if (texts[i].type == CUF_META_ENV &&
+			    !strncmp(texts[i].text, names[n], strlen(names[n])))
+				return texts[i].text + strlen(names[n]);
+	return NULL;
+}
 
 static struct kin kin_of(const struct run_process *process)
 {

@@ -13,7 +13,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
-#include "analysis/replay/rank.h"
+#include "analysis/replay/run_groups.h"
 
 /* ---- the control group ---- */
 

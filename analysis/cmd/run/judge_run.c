@@ -152,7 +152,8 @@ int judge_run(const struct judge_request *request, struct judged *out)
 	const char *baseline;
 
 	*out = (struct judged){ .arena = arena_new(), .symbols = symbols_new(request->symbols) };
-	out->facts = open_facts(request->path, out->symbols, NULL);
+	out->facts = open_facts(request->path, out->symbols,
+				&(struct facts_options){ .all_peaks = true });
 	if (!out->facts || take_limits(request, out)) {
 		judge_free(out);
 		return -1;

@@ -79,8 +79,6 @@ struct moment moment_asked(struct build *build);
  * ended. */
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
 		uint64_t *seq);
-/* Where the work of an ended process ended; CUF_UNKNOWN: it runs, or left no end record. */
-uint64_t seq_at_end(const struct reader *reader);
 /* The moment of the run in this process; its end where it was not there then. */
 uint64_t seq_at_moment(const struct build *build, uint32_t process);
 /* The same for its host events: CLOCK_MONOTONIC; CUF_UNKNOWN: its end. */

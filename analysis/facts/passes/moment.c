@@ -18,16 +18,6 @@ static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
 	return realtime_ns - header->start_realtime_ns + header->start_ns;
 }
 
-/* Before exit handlers, and before an interpreter that shut down freed everything. */
-uint64_t seq_at_end(const struct reader *reader)
-{
-	if (!reader->header.end_kind || !reader->header.end_seq)
-		return CUF_UNKNOWN;
-	if (!reader->header.work_end_ns)
-		return reader->header.end_seq;
-	return least_of(reader->header.work_end_seq, reader->header.end_seq);
-}
-
 /* In the process of the moment the sequence number is exact. In others it is found by time. */
 bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
 		uint64_t *seq)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/replay/rank.h"
+#include "analysis/replay/run_groups.h"
 
 /*
  * A worker that ended abnormally this long after the first failure, without one of its own, counts

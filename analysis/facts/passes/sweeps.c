@@ -333,7 +333,8 @@ static bool will_go_back(const struct build *build, uint32_t process)
 	const struct ladders *ladders = &build->ladders[process];
 	uint64_t last = most_of(from->events->last_free_seq,
 				from->events->framework->last_free_seq);
-	bool back = build->options.at > FACTS_AT_END || seq_at_end(from->reader) < last;
+	bool back = build->options.at > FACTS_AT_END || build->options.all_peaks ||
+		    seq_at_end(from->reader) < last;
 
 	for (size_t i = 0; i < ladders->count; i++)
 		back |= ladders->items[i].settled_seq < last || from->events->complete_since;
@@ -347,7 +348,7 @@ static bool will_go_back(const struct build *build, uint32_t process)
  */
 static void sweep_process(void *context, size_t i)
 {
-	enum { DRIVER = PHASES_FIRST, HOOKS, INDEX, GROWTH, FIRST };
+	enum { DRIVER = PHASES_FIRST, HOOKS, INDEX, PEAKS, GROWTH, FIRST };
 	enum { GROWTH_AGAIN = PHASES_AGAIN, LISTENER, AGAIN };
 	struct followed_process *one = (struct followed_process *)context + i;
 	struct build *build = one->build;
@@ -368,6 +369,8 @@ static void sweep_process(void *context, size_t i)
 	first[HOOKS] = hooks_used_consumer(&build->hooks_used[one->process]);
 	if (will_go_back(build, one->process))
 		index = replay_index_begin(from->events, &first[INDEX]);
+	if (build->options.all_peaks)
+		first[PEAKS] = live_peaks_begin(&from->peaks, from->events);
 	first[GROWTH] = growth_first_consumer(&devices);
 	sweep_events(from->events, first, FIRST);
 	replay_index_end(index);
