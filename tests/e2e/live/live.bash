@@ -32,10 +32,10 @@ until_true() {
 	return 1
 }
 
-# NAME [DEVICE [DIRECTORY/]]: a recorded server; order NAME ... gives it work. Its pid is in NAME.pid.
+# NAME [DEVICE [DIRECTORY/]]: a server, recorded with $recorder's options; order NAME ... gives it work. Its pid is in NAME.pid.
 start_server() {
 	mkfifo "$1.orders"
-	CUFLIGHT_OUTPUT=$PWD/${3:-rec/} CUFLIGHT_OPTIONS=size=4MiB "$root/scripts/simcuda" env "LD_PRELOAD=$build/libcuflight.so" \
+	CUFLIGHT_OUTPUT=$PWD/${3:-rec/} CUFLIGHT_OPTIONS=size=4MiB${recorder:+:$recorder} "$root/scripts/simcuda" env "LD_PRELOAD=$build/libcuflight.so" \
 		python3 "$root/tests/e2e/live/server.py" ${2:+"$2"} <"$1.orders" >"$1.out" 2>&1 3>&- &
 	echo $! >"$1.pid"
 	started+=" $!"

@@ -34,15 +34,26 @@ END
 	[ "$(get -o said -w '%{http_code}' "$address/debug/pprof/gpu?device=0%20--help")" = 400 ]
 }
 
-@test "go tool pprof reads both profiles by their address, and they have the bytes of the server" {
+# NAME PROCESS: each call site of both profiles, read by their address, has the bytes that report has
+profiles_equal_report() {
+	"$cuflight" report --json rec/cuflight.python*."$(<"$1.pid")".cuf >report.json
+	python3 "$root/tests/e2e/live/profiles.py" report.json host "$address/debug/pprof/heap?process=$2"
+	python3 "$root/tests/e2e/live/profiles.py" report.json device "$address/debug/pprof/gpu?process=$2"
+}
+
+@test "go tool pprof reads both profiles by their address: each call site has the bytes of the report and of the server" {
 	need go
-	setup_servers
-	go tool pprof -raw -sample_index=inuse_space "$address/debug/pprof/gpu?process=python3" >gpu 2>said || { cat said; return 1; }
-	go tool pprof -top -sample_index=inuse_space "$address/debug/pprof/gpu?process=python3" | tee top
-	grep -q 'of 11MB total\|of 11264kB total' top
-	grep -q 'keep' top
-	go tool pprof -top "$address/debug/pprof/heap?process=python3" >heap
-	grep -q 'Showing nodes' heap
+	recorder=sample=16KiB start_server one
+	recorder=sample=16KiB start_server two
+	order one keep 11
+	order one weights 30
+	order two keep 23
+	order two kv 5
+	start_serve rec
+	profiles_equal_report one python3
+	profiles_equal_report two 'python3%20%232'
+	go tool pprof -top -unit=B "$address/debug/pprof/gpu?process=python3" >top
+	grep -q "of $((41 << 20))B total" top
 }
 
 @test "many that ask at once get the same report, and metrics are answered meanwhile" {
