@@ -116,10 +116,13 @@ static int check_file(const struct watch *watch, const char *path)
 {
 	struct stat file;
 
-	if (watch->count || watch->is_pending || stat(path, &file) || S_ISDIR(file.st_mode))
+	if (watch->count || stat(path, &file) || S_ISDIR(file.st_mode))
 		return 0;
 	if (watch->unreadable_count)
 		say_error("cannot read '%s': %s", path, watch->unreadable[0].why);
+	else if (watch->is_pending)
+		say_error("cannot read '%s': %s", path,
+			  reader_error_sentence(file.st_size ? READER_E_UNBEGUN : READER_E_EMPTY));
 	else if (watch->past_count)
 		say_error("'%s' is of a process that has ended: cuflight report %s", path, path);
 	else

@@ -76,6 +76,8 @@ refuses() {
 refuses_all() {
 	refuses "'note.txt' is no recording" setsid -w "$cuflight" "$@" note.txt
 	refuses "cannot read 'damaged.cuf'" setsid -w "$cuflight" "$@" damaged.cuf
+	refuses "cannot read 'empty.cuf': the file is empty" setsid -w "$cuflight" "$@" empty.cuf
+	refuses "cannot read 'zeros'" setsid -w "$cuflight" "$@" zeros
 	refuses 'No such file' setsid -w "$cuflight" "$@" nowhere
 	refuses 'neither a directory nor a file' setsid -w "$cuflight" "$@" fifo
 	refuses "process $$ is not recorded" setsid -w "$cuflight" "$@" $$
@@ -88,13 +90,14 @@ refuses_all() {
 	start_server one
 	order one keep 1
 	echo text >note.txt
+	: >empty.cuf
+	head -c 100000 /dev/zero >zeros
 	mkfifo fifo
 	{ printf 'CUFLIGHT'; head -c 9000 /dev/zero; } >damaged.cuf
 	gone=$(bash -c 'echo $$')
 	refuses_all top --once
 	refuses_all watch --rule 'leak > 1MiB -> log'
 	refuses_all serve --listen=127.0.0.1:0
-	head -c 100000 /dev/zero >zeros
 	refuses 'zeros:1: longer than' timeout 60 "$cuflight" watch --rules=zeros rec
 	refuses '--report-ended' "$cuflight" serve --termination-log=log rec
 	"$cuflight" top --once rec >screen
