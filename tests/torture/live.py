@@ -138,6 +138,8 @@ class Program:
 			time.sleep(self.dice.uniform(0, 0.1))
 			if process.poll() is None:
 				self.kill(process)
+			elif process.returncode:
+				self.complain('the program', f'status {process.returncode}')
 		finally:
 			try:
 				os.killpg(process.pid, signal.SIGKILL)
@@ -155,6 +157,9 @@ def main():
 	parser.add_argument('--readings', type=int, default=10000)
 	parser.add_argument('--log')
 	asked = parser.parse_args()
+	for needed in 'cuflight', 'libcuflight.so', 'sim', 'torture/program', 'torture/plugin.so':
+		if not os.path.exists(os.path.join(asked.build, needed)):
+			parser.error(f'{asked.build} has no {needed}: make all tests')
 	if subprocess.run(OTHER_NAMESPACE + ['true'], stderr=subprocess.DEVNULL).returncode:
 		OTHER_NAMESPACE.clear()
 		print('this machine allows no other pid namespace: all are read from this one')
