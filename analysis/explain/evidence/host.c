@@ -113,12 +113,15 @@ static uint64_t cached_bytes(const struct fact_host *host)
 static void set_kept(const struct fact_host *host, struct evidence *evidence)
 {
 	const struct fact_allocator *first = host->allocators;
+	uint64_t cached;
 
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS &&
 	    !strcmp(first->name, "glibc") && !is_known(first->arena_count) &&
 	    host->thread_count >= REPEATS_LEAST)
 		evidence->metrics[METRIC_host_threads] = host->thread_count;
-	evidence->metrics[METRIC_host_cached] = cached_bytes(host);
+	cached = cached_bytes(host);
+	if (cached <= evidence->metrics[METRIC_rss]) /* else it is of another moment */
+		evidence->metrics[METRIC_host_cached] = cached;
 	for (size_t i = 0; i < host->advice_count; i++) {
 		if (host->advice[i].fix == FIX_SEPARATE)
 			evidence->metrics[METRIC_host_gaps] = host->allocators->fragmented_bytes;
@@ -361,8 +364,8 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	if (!is_known(host->cgroup_max_bytes))
 		metrics[METRIC_limit] = host->memory_total_bytes;
 	metrics[METRIC_host_live] = live_bytes(host);
-	set_kept(host, evidence);
 	set_resident(process, evidence);
+	set_kept(host, evidence);
 	set_pinned(build, evidence);
 	set_heap(host, evidence);
 	set_growth(process, evidence);

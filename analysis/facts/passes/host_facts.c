@@ -133,12 +133,11 @@ static uint64_t take(uint64_t *left, uint64_t bytes)
  * free, then the rest.
  */
 static void add_anonymous(struct rows *rows, uint64_t resident, bool is_old,
-			  const struct fact_allocator *allocator, const struct fact_host *host)
+			  struct fact_allocator *allocator, const struct fact_host *host)
 {
 	uint64_t live = known_or_zero(host->malloc_live_bytes), left = resident;
 	uint64_t cached = 0, own = 0, fragmented = 0, mapped = 0, excess, cut;
 	enum fact_basis basis = host->malloc_basis, split;
-	const struct fact_maps *maps = &host->maps;
 	uint64_t arenas = known_or_zero(host->python_arena_bytes), objects;
 
 	if (allocator) {
@@ -154,13 +153,17 @@ static void add_anonymous(struct rows *rows, uint64_t resident, bool is_old,
 		basis = BASIS_OBSERVED;
 	}
 
-	if (live + cached + own + fragmented > resident) {
-		excess = live + cached + own + fragmented - resident;
+	excess = subtract_to_zero(live + cached + own + fragmented, resident);
+	if (excess) {
 		cut = least_of(mapped, excess);
 		live -= least_of(cut, live);
-		excess -= cut;
-		cached -= least_of(excess, cached);
+		cut = least_of(excess - cut, cached);
+		cached -= cut;
 		basis = BASIS_ESTIMATED;
+		if (cut) { /* glibc counts what malloc_trim returned as free */
+			allocator->cached_bytes = cached;
+			allocator->retained_bytes = known_or_zero(allocator->retained_bytes) + cut;
+		}
 	}
 	split = basis;
 	if (allocator && allocator->split_basis == BASIS_ESTIMATED)
@@ -172,9 +175,9 @@ static void add_anonymous(struct rows *rows, uint64_t resident, bool is_old,
 	objects = take(&left, known_or_zero(host->python_live_bytes));
 	add_row(rows, PART_OBJECTS, objects, host->malloc_basis);
 	add_row(rows, PART_PYTHON, take(&left, subtract_to_zero(arenas, objects)), BASIS_INFERRED);
-	if (maps->anonymous_bytes != CUF_UNKNOWN)
-		add_row(rows, PART_MAPS, take(&left, maps->anonymous_bytes - maps->python_bytes),
-			BASIS_ESTIMATED);
+	if (host->maps.anonymous_bytes != CUF_UNKNOWN)
+		add_row(rows, PART_MAPS, take(&left, host->maps.anonymous_bytes -
+						     host->maps.python_bytes), BASIS_ESTIMATED);
 	add_row(rows, PART_OTHER, left, BASIS_OBSERVED);
 }
 
@@ -213,7 +216,7 @@ static uint64_t with_later(uint64_t anonymous, const char *memory, uint64_t samp
  * the later sampled_bytes, if that is known.
  */
 static void fill_rows(struct build *build, const char *memory, uint64_t sampled_bytes,
-		      const struct fact_allocator *allocator, struct fact_host *host)
+		      struct fact_allocator *allocator, struct fact_host *host)
 {
 	struct rows rows = { arena_zeroed(build->arena, PART_MAX, sizeof *rows.items), 0 };
 	uint64_t anonymous, resident;
@@ -472,9 +475,9 @@ static bool is_overtaken(const struct fact_process *process, uint64_t time_ns, u
 	       process->timeline[process->timeline_count - 1].time_ns > read_ns + OVERTAKEN_NS;
 }
 
-/* The allocator that serves malloc is the first row, if it is known. */
-static void fill_allocators(struct build *build, uint32_t process, uint64_t time_ns,
-			    struct fact_host *host)
+/* The allocator that serves malloc is the first row; returned if it is known. */
+static struct fact_allocator *fill_allocators(struct build *build, uint32_t process,
+					      uint64_t time_ns, struct fact_host *host)
 {
 	const struct meta *meta = &build->run->processes[process].meta;
 	const struct fact_process *whose = &build->facts->processes[process];
@@ -489,6 +492,7 @@ static void fill_allocators(struct build *build, uint32_t process, uint64_t time
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
 		host->allocator = arena_format(build->arena, "%s%s%s", first->name,
 					       *first->version ? " " : "", first->version);
+	return host->allocator ? first : NULL;
 }
 
 #define FREED_AT_END 1.25 /* so much was held where 1 is left */
@@ -529,7 +533,7 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 		allocator_stats_memory(meta, read_ns, host_failed_at(build, process));
 	const char *memory = NULL;
 	/* dated: its statistics are of that moment, as the reading of the memory is. */
-	const struct fact_allocator *ours = NULL, *dated = NULL;
+	struct fact_allocator *ours, *dated = NULL;
 	struct fact_host host = {
 		.mapped_file_bytes = CUF_UNKNOWN,
 		.swap_bytes = CUF_UNKNOWN,
@@ -550,17 +554,13 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 		memory = NULL; /* it was read at another moment */
 		move_to_peak(whose, build->host_peaks[process].note, &host);
 	}
-	fill_allocators(build, process, read_ns, &host);
+	ours = fill_allocators(build, process, read_ns, &host);
 	fill_maps(build, process, memory, &host);
 	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);
-	if (host.allocator)
-		ours = host.allocators;
-	if (ours && ours->time_ns != CUF_UNKNOWN && reading &&
-	    apart_ns(ours->time_ns, reading->time_ns) <= STATS_LATE_NS)
+	if (ours && reading && apart_ns(ours->time_ns, reading->time_ns) <= STATS_LATE_NS)
 		dated = ours;
 	if (memory)
-		fill_rows(build, memory,
-			  later_sample(whose, sampled_ns, reading), dated, &host);
+		fill_rows(build, memory, later_sample(whose, sampled_ns, reading), dated, &host);
 	host.verdict = judge(ours);
 	fill_advice(build, ours, &host);
 	if (host.verdict == HOST_FRAGMENTED)

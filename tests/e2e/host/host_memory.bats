@@ -157,6 +157,29 @@ EOF
 	report_has 'd.cause === null'
 }
 
+@test "what malloc_trim returned is not kept by the allocator" {
+	cat >trims.c <<-'END'
+		#include <malloc.h>
+		#include <stdlib.h>
+		#include <string.h>
+		static void *rows[200000];
+		int main(void)
+		{
+			for (int i = 0; i < 200000; i++)
+				rows[i] = memset(malloc(1000), 1, 1000);
+			for (int i = 0; i < 200000; i++)
+				if (i % 100)
+					free(rows[i]);
+			return !malloc_trim(0);
+		}
+	END
+	"${CC:-cc}" -g trims.c -o trims
+	"$cuflight" run -q -o rec/ --host=full -- ./trims
+	"$cuflight" report --json rec >report.json
+	report_has 'd.cause === null && d.host.verdict === "fine" && d.host.advice.length === 0'
+	report_has 'd.host.allocator.cached_bytes < 16 << 20 && d.host.allocator.retained_bytes > 128 << 20'
+}
+
 @test "Python's arenas are distinguished from other maps" {
 	command -v python3 >/dev/null || skip "no python3 here"
 	"$cuflight" run -q -o rec/ --mmap=1 --python-objects=off -- python3 -c 'import os; x = [{i: str(i)} for i in range(100000)]; os._exit(0)'
