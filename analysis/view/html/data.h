@@ -6,8 +6,8 @@
 #ifndef VIEW_HTML_DATA_H
 #define VIEW_HTML_DATA_H
 
-#include "analysis/timeline/charts.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/charts.h"
+#include "analysis/facts/timeline/timeline.h"
 #include "analysis/view/html/columns.h"
 #include "analysis/view/html/tree.h"
 #include "analysis/view/text/text.h"

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 #include "analysis/names/frames.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/timeline.h"
 
 enum { HTML_BYTES_MOST = 8 << 20 };
 

@@ -8,7 +8,7 @@
 #define VIEW_HTML_SITE_ROWS_H
 
 #include "analysis/names/places.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/timeline.h"
 
 uint32_t *site_rows(const struct timeline *timeline, struct places *places);
 

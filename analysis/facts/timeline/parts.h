@@ -3,12 +3,12 @@
  * The steps of timeline_build, in their order. Contract: as in timeline.h; each fills its part of
  * the timeline. Only timeline.c calls them.
  */
-#ifndef ANALYSIS_TIMELINE_PARTS_H
-#define ANALYSIS_TIMELINE_PARTS_H
+#ifndef ANALYSIS_FACTS_TIMELINE_PARTS_H
+#define ANALYSIS_FACTS_TIMELINE_PARTS_H
 
-#include "analysis/timeline/levels.h"
-#include "analysis/timeline/spans.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/levels.h"
+#include "analysis/facts/timeline/spans.h"
+#include "analysis/facts/timeline/timeline.h"
 
 /* What is measured of one process. */
 struct timeline_work {

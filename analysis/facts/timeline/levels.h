@@ -8,11 +8,11 @@
  * Contract: heap memory, freed by levels_fini. Entries hold from their moment on; they are in no
  * order. Pointers to rows are valid until the next levels_row.
  */
-#ifndef ANALYSIS_TIMELINE_LEVELS_H
-#define ANALYSIS_TIMELINE_LEVELS_H
+#ifndef ANALYSIS_FACTS_TIMELINE_LEVELS_H
+#define ANALYSIS_FACTS_TIMELINE_LEVELS_H
 
 #include "analysis/base/hash_index.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/timeline.h"
 
 struct level_row {
 	uint32_t stack;

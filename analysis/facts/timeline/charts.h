@@ -10,10 +10,10 @@
  * Contract: charts_make's result is freed by charts_free and borrows from the timeline and facts.
  * The chart that the report is about comes first.
  */
-#ifndef ANALYSIS_TIMELINE_CHARTS_H
-#define ANALYSIS_TIMELINE_CHARTS_H
+#ifndef ANALYSIS_FACTS_TIMELINE_CHARTS_H
+#define ANALYSIS_FACTS_TIMELINE_CHARTS_H
 
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/timeline.h"
 
 enum chart_grouping { BY_KIND, BY_ROLE, BY_SITE, BY_PROCESS, CHART_GROUPINGS };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of lifetimes by size. Contract: pure. Sums saturate far beyond any recording. */
-#ifndef ANALYSIS_TIMELINE_AGES_H
-#define ANALYSIS_TIMELINE_AGES_H
+#ifndef ANALYSIS_FACTS_TIMELINE_AGES_H
+#define ANALYSIS_FACTS_TIMELINE_AGES_H
 
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/timeline.h"
 
 /* The row of an age. */
 static inline unsigned ages_of_ms(uint64_t ms)

@@ -7,8 +7,8 @@
  * Contract: after the processes' samples and device_of are filled. Times are CLOCK_REALTIME; those
  * of the changes never rise. run is read by one thread.
  */
-#ifndef ANALYSIS_TIMELINE_DEVICE_LEVELS_H
-#define ANALYSIS_TIMELINE_DEVICE_LEVELS_H
+#ifndef ANALYSIS_FACTS_TIMELINE_DEVICE_LEVELS_H
+#define ANALYSIS_FACTS_TIMELINE_DEVICE_LEVELS_H
 
 #include "analysis/facts/facts.h"
 #include "analysis/replay/run.h"

@@ -7,8 +7,8 @@
  * Contract: heap memory, freed by spans_fini. Times are CLOCK_MONOTONIC. `row` is the caller's
  * number of the call site.
  */
-#ifndef ANALYSIS_TIMELINE_SPANS_H
-#define ANALYSIS_TIMELINE_SPANS_H
+#ifndef ANALYSIS_FACTS_TIMELINE_SPANS_H
+#define ANALYSIS_FACTS_TIMELINE_SPANS_H
 
 #include "analysis/replay/liveset.h"
 

@@ -13,8 +13,8 @@
  * Times are CLOCK_REALTIME ns, unknown is CUF_UNKNOWN, no index is FACT_NONE. Figures of sampled
  * host memory are estimates.
  */
-#ifndef ANALYSIS_TIMELINE_TIMELINE_H
-#define ANALYSIS_TIMELINE_TIMELINE_H
+#ifndef ANALYSIS_FACTS_TIMELINE_TIMELINE_H
+#define ANALYSIS_FACTS_TIMELINE_TIMELINE_H
 
 #include "analysis/facts/facts.h"
 #include "analysis/replay/run.h"

@@ -5,11 +5,11 @@
  *
  * Contract: events and reader are borrowed. Events that change nothing are passed over.
  */
-#ifndef ANALYSIS_TIMELINE_BACK_WALK_H
-#define ANALYSIS_TIMELINE_BACK_WALK_H
+#ifndef ANALYSIS_FACTS_TIMELINE_BACK_WALK_H
+#define ANALYSIS_FACTS_TIMELINE_BACK_WALK_H
 
 #include "analysis/recording/events.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/facts/timeline/timeline.h"
 
 struct back_walk {
 	const struct events *rings[2];
