@@ -14,12 +14,14 @@ enum {
 	BEGIN_PART = 32,                      /* less of a site is no beginning of its work */
 	WORK_PART = 64,                       /* less work than this of a site measures no pace */
 	IDLE_PART = 16,                       /* of what is freed in a bin: it did not work */
+	STALL_PART = 8,                       /* of what a bin makes: it hardly ran */
 	WORKING_LEAST = SURVIVAL_BINS / 3,    /* bins, or nothing is known of its pace */
 	BLOCKS_LEAST = 24,                    /* recorded ones, in all, of a sample */
 	BLOCKS_THIRD = 4                      /* and in each third */
 };
 #define GROWN_LEAST_BYTES (1 << 20)
 #define BIN_LEAST_S 0.004              /* births and events have a clock of some milliseconds */
+#define STALL_S 1.0                    /* the kernel looked for pages before it ended a program */
 #define LASTING_S 3600.0
 #define SIGMAS 2.33                    /* one in a hundred, on one side */
 #define SIGMAS_FAILURE 1.28            /* one in ten */
@@ -172,6 +174,22 @@ static unsigned last_bin(const struct stretch *site, const struct stretch *total
 }
 
 /*
+ * At a limit the kernel looks for pages in vain before it ends a program, which hardly runs
+ * meanwhile: no time of its work, up to a second. Whoever hardly ran for longer stood.
+ */
+static unsigned leave_out_stall(const struct stretch *site, const struct stretch *total,
+				unsigned from, unsigned to, double bin_s)
+{
+	double little = sums_of(site, from, to).bytes / (to - from) / STALL_PART;
+	unsigned last = to;
+	while (last > from + WORKING_LEAST && site->bins[last - 1].bytes <= little &&
+	       fabs(total->bins[last - 1].net_bytes) <= little &&
+	       total->bins[last - 1].freed_bytes <= little)
+		last--;
+	return (to - last) * bin_s <= STALL_S ? last : to;
+}
+
+/*
  * A program waits at times, for a processor or for an answer, and nothing comes or goes. Where
  * memory ran out, such bins before the site's last birth are no time of its work. Returns the new
  * end; that of the recording, where too few would remain.
@@ -318,12 +336,15 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 {
 	struct survival_growth out = { SURVIVAL_NOTHING, NAN, NAN, NAN, NAN };
 	struct stretch work = *site, work_of_all = *total;
-	unsigned to = last_bin(site, total, from), end = to;
-	double bin_s = bin_s_of(time, 0);
-	double span_s = bin_s * ((double)to - from), half;
+	unsigned to = last_bin(site, total, from), end;
+	double bin_s = bin_s_of(time, 0), span_s, half;
 	double least_s = time->span_least_s > 0 ? time->span_least_s : SURVIVAL_SPAN_S;
 	struct thirds thirds, all;
 
+	if (is_failure && from <= latest)
+		to = leave_out_stall(site, total, from, to, bin_s);
+	end = to;
+	span_s = bin_s * ((double)to - from);
 	if (from > latest || bin_s < BIN_LEAST_S || (!is_failure && span_s < least_s))
 		return out;
 	if (is_failure)

@@ -115,19 +115,42 @@ static void test_survival__where_memory_ran_out_the_work_is_judged_however_late(
 	static const double begins[] = { 0.05, 0.3, 0.51, 2.0 / 3, 0.8, 0.9, 0.96, 0.985 };
 	struct survival_time time = lasting(18);
 	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
-		struct survival late = even(&time, begins[i], 1, 369, 0.5 * (double)MiB);
+		struct survival late = even(&time, begins[i], 1, 369, 0.5 * (double)MiB), others;
 		struct survival_growth growth = survival_judge(&late, &late, &time, true);
 		double rate = 369 * 0.5 * (double)MiB / (18 * (1 - begins[i]));
 		print_message("# begins at %.3f: %.1f MiB/s of %.1f\n", begins[i],
 			      growth.bytes_per_s / (double)MiB, rate / (double)MiB);
 		assert_int_equal(growth.verdict, SURVIVAL_GROWING);
 		assert_true(fabs(growth.bytes_per_s / rate - 1) < 0.1);
-		/* a little from before its work changes nothing; nor is a late cache a leak */
+		/* a little from before its work changes nothing; nor is a late cache a leak, while
+		 * others work on */
 		add_block(&late, &time, 0.2, (double)MiB, 0);
 		assert_int_equal(survival_judge(&late, &late, &time, true).verdict,
 				 SURVIVAL_GROWING);
 		late = even(&time, begins[i], begins[i] + (1 - begins[i]) * 0.6, 369, (double)MiB);
-		assert_int_equal(survival_judge(&late, &late, &time, true).verdict,
+		others = even(&time, 0, 1, 2400, (double)MiB);
+		assert_int_equal(survival_judge(&late, &others, &time, true).verdict,
+				 SURVIVAL_NOTHING);
+	}
+}
+
+/* A program keeps 8 MiB in each bin, and hardly any in the last of them before the kernel ends it:
+ * for half a second it waited for pages. For two seconds it had what it wanted; so it had if it
+ * worked on meanwhile. */
+static void test_survival__a_stall_before_the_kernel_ends_it_is_no_time_of_its_work(void **state)
+{
+	static const double lives_s[] = { 1, 4 };
+	for (size_t i = 0; i < sizeof lives_s / sizeof *lives_s; i++) {
+		struct survival_time time = lasting(lives_s[i]);
+		struct survival site = even(&time, 0, 0.5, 96, (double)MiB), works;
+		struct survival stall = even(&time, 0.5, 1, 12, (double)MiB / 8);
+		survival_add(&site, &stall);
+		works = site;
+		for (unsigned part = 0; part < SURVIVAL_PARTS; part++)
+			works.parts[part].freed_bytes = (double)MiB * 2;
+		assert_int_equal(survival_judge(&site, &site, &time, true).verdict,
+				 i ? SURVIVAL_NOTHING : SURVIVAL_GROWING);
+		assert_int_equal(survival_judge(&site, &works, &time, true).verdict,
 				 SURVIVAL_NOTHING);
 	}
 }
@@ -350,6 +373,8 @@ int main(void)
 		cmocka_unit_test(
 			test_survival__where_memory_ran_out_the_work_is_judged_however_late),
 		cmocka_unit_test(test_survival__where_memory_ran_out_the_work_may_be_short),
+		cmocka_unit_test(
+			test_survival__a_stall_before_the_kernel_ends_it_is_no_time_of_its_work),
 		cmocka_unit_test(test_survival__at_a_limit_a_rise_keeps_pace_with_the_work),
 		cmocka_unit_test(
 			test_survival__where_memory_ran_out_fewer_samples_are_enough),
