@@ -91,7 +91,7 @@ static const char *why_oom_killed(const struct run_process *process, const struc
 		 last = cgroup_bytes_before_end(process->reader, 0), rise = 0, untouched;
 	if (last == CUF_UNKNOWN || limit == CUF_UNKNOWN || !limit)
 		return NULL;
-	if (last >= limit - limit / 20)
+	if (limit_is_reached(last, limit))
 		return "no end record, and its cgroup was within 5% of its limit";
 	for (uint64_t i = 0; i < RISES; i++) {
 		uint64_t after = cgroup_bytes_before_end(process->reader, i),

@@ -28,6 +28,13 @@ static inline bool end_may_run(enum fact_end end)
 	return end == END_RUNNING || end == END_UNKNOWN;
 }
 
+/* Whether no more than a twentieth of a control group's limit was left. Source: reasoning. The
+ * recorder samples with each rise by a sixteenth, so the last one before a kill is about there. */
+static inline bool limit_is_reached(uint64_t bytes, uint64_t limit)
+{
+	return bytes >= limit - limit / 20;
+}
+
 struct exit_reason {
 	enum fact_end end;
 	enum fact_basis basis;

@@ -276,8 +276,8 @@ static void set_jump(struct build *build, struct evidence *evidence)
 	uint64_t limit = process->host.cgroup_max_bytes, jump = process->untouched_bytes;
 	const struct fact_site *largest = NULL;
 
-	if (!is_known(cgroup) || !is_known(limit) || cgroup >= limit / 20 * 19 ||
-	    cgroup + jump < limit / 20 * 19) {
+	if (!is_known(cgroup) || !is_known(limit) || limit_is_reached(cgroup, limit) ||
+	    !limit_is_reached(cgroup + jump, limit)) {
 		evidence_set(evidence, SIGNAL_host_jump, 0);
 		return;
 	}
