@@ -2,6 +2,7 @@
 /* The table of holders: "weights  load_weights (:58)  7.50 GiB  47%  #######  steady". */
 #include <string.h>
 #include "analysis/base/clean.h"
+#include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/view/kinds.h"
 #include "analysis/view/text/holders.h"
@@ -103,11 +104,12 @@ static void name_with_callers(const struct holder *row, size_t columns, char *ou
 	}
 }
 
-/* "append_kv (:64)" of a row in the common file. */
+/* "append_kv (:64)" of a row in the common file; of another "Chunks.answer.<..> (plain.py:153)",
+ * without the line where that is still too long. */
 static void name_of(const struct layout *layout, const struct holder *row, char *out, size_t bytes)
 {
 	const struct place *place = &row->place;
-	char line[32] = "";
+	char line[NAME_MAX / 2] = "";
 
 	name_in_full(row, out, bytes);
 	if (row->sort == HOLDER_SITE && needs_callers(layout, row)) {
@@ -120,8 +122,15 @@ static void name_of(const struct layout *layout, const struct holder *row, char 
 		snprintf(line, sizeof line, " (:%u)%s", place->line, place_thread(place));
 	else if (clean_columns(out) <= layout->name)
 		return;
-	place_function(place, layout->name - strlen(line), out, bytes - sizeof line);
-	strcat(out, line);
+	else if (*place->file)
+		text_append(line, sizeof line, " (%s:%u)%s", place->file, place->line,
+			    place_thread(place));
+	place_function(place, subtract_to_zero(layout->name, strlen(line)), out,
+		       bytes - sizeof line);
+	if (strlen(out) + strlen(line) <= layout->name || !strcmp(place->file, layout->file))
+		strcat(out, line);
+	else
+		place_function(place, layout->name, out, bytes);
 }
 
 /* The file that most of the sites are in. */

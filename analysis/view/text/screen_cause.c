@@ -224,7 +224,7 @@ static void print_named(const struct text *text, const struct fact_cause *cause,
 			print_callers(text, &leak.place);
 	} else {
 		sentence(cause->summary, words, sizeof words);
-		text_words(text, STYLE_PLAIN, "", 2, 4 - tight, words);
+		text_words(text, STYLE_PLAIN, "", 2, tight < 2 ? 4 - tight : 2, words);
 		if (tight < 3)
 			print_site(text, cause);
 	}

@@ -69,3 +69,34 @@ names_own_line() {
 	finished ./grows 64
 	names_own_line 'EventLog<Event>::record'
 }
+
+@test "a long name that is of another file than most is abridged, and keeps its line" {
+	needs c++
+	cat >store.h <<'EOF'
+template <class T> struct document_store {
+	static void keep_whole_document() { *held++ = memset(malloc(48 << 20), 1, 48 << 20); }
+};
+EOF
+	cat >long.cpp <<'EOF'
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <vector>
+static void *blocks[8], **held = blocks;
+#include "store.h"
+__attribute__((noinline)) static void first() { *held++ = memset(malloc(20 << 20), 1, 20 << 20); }
+__attribute__((noinline)) static void second() { *held++ = memset(malloc(20 << 20), 1, 20 << 20); }
+int main()
+{
+	first();
+	second();
+	document_store<std::map<int, std::vector<double>>>::keep_whole_document();
+	return !held[-1];
+}
+EOF
+	c++ -g -O0 long.cpp -o long
+	finished ./long
+	cat screen
+	grep -qE '^  \.\.::keep_whole_document \(store\.h:2\) +48\.0 MiB' screen
+	grep -qE '^  first \((long\.cpp)?:7\) +20\.0 MiB' screen
+}
