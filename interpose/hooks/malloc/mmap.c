@@ -193,9 +193,7 @@ static void mapping_begin(struct mapping *mapping, void *addr, size_t bytes, int
  */
 static bool is_for_memory(const struct request *request)
 {
-	return request->prot != PROT_NONE &&
-	       !(request->flags & (MAP_NORESERVE | MAP_HUGETLB)) &&
-	       request->bytes >= cuf_maps_bytes_min();
+	return request->prot != PROT_NONE && !(request->flags & (MAP_NORESERVE | MAP_HUGETLB));
 }
 
 static void add_map(void *at, size_t bytes, const struct mapped *mapped, const void *frame)

@@ -234,6 +234,32 @@ EOF
 	done
 }
 
+# CPython has 16 KiB mapped for the first function of a thread, and it is refused where that cannot be.
+@test "a small map is refused: the limit of addresses is named" {
+	cat >maps.c <<'EOF'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+enum { BYTES = 16384 };
+int main(void)
+{
+	void *at;
+	while ((at = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) != MAP_FAILED)
+		memset(at, 1, BYTES);
+	abort();
+}
+EOF
+	"${CC:-cc}" -g maps.c -o maps
+	(
+		ulimit -v 262144
+		CUFLIGHT_OPTIONS=start=1 CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so exec ./maps
+	) && return 1
+	"$cuflight" report --json rec >report.json
+	report_has "d.incidents.length === 1 && d.incidents[0].fatal && d.incidents[0].refused_by === 'address_space'"
+	report_has "d.incidents[0].api === 'mmap' && d.incidents[0].requested_bytes === 16384"
+	"$cuflight" report rec | grep -q '^OUT OF HOST MEMORY: maps'
+}
+
 # HOW: creates threads that stay until one is refused. attributes: 64 MiB of stack; c11: thrd_create;
 # people: until this user has too many, with addresses enough
 creates() {
