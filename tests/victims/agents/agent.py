@@ -10,8 +10,10 @@ memory.
 """
 import asyncio
 import concurrent.futures
+import ctypes
 import importlib
 import pathlib
+import queue
 import random
 import re
 import resource
@@ -23,7 +25,7 @@ from work import KIB, MIB, SESSIONS, give_up, is_refusal, or_give_up
 
 HERE = pathlib.Path(__file__).resolve().parent
 TURNS_BOUNDED = 150
-TURNS_MOST = 4000
+TURNS_MOST = 16000 # of the smallest documents: 1.5 GiB
 BRANCHES = 160
 IMPORTS = ("argparse calendar cgi cmd code codeop colorsys configparser csv ctypes decimal difflib dis doctest email.mime.text ensurepip"
            " filecmp fractions ftplib gettext graphlib html.parser http.server imaplib inspect ipaddress locale logging.config mailbox"
@@ -31,8 +33,7 @@ IMPORTS = ("argparse calendar cgi cmd code codeop colorsys configparser csv ctyp
            " sched shelve shlex smtplib socketserver ssl statistics tarfile telnetlib textwrap timeit tokenize trace tracemalloc turtle"
            " typing unittest.mock urllib.request uuid venv wave webbrowser wsgiref.simple_server xml.dom.minidom xml.etree.ElementTree"
            " xml.sax xmlrpc.client zipapp zipfile zoneinfo")
-
-
+M_ARENA_MAX = -8 # of glibc
 
 
 def start_up(seconds):
@@ -57,12 +58,16 @@ def turn_of(agent, turn, pause):
 
 
 def run_sync(agent, turns, pause):
-    for turn in range(turns):
+    for turn in turns:
         turn_of(agent, turn, pause)
 
 
-async def session(agent, first, turns, pause):
-    for turn in range(first, turns, SESSIONS):
+def of_sessions(turns):
+    return [range(first, turns, SESSIONS) for first in range(SESSIONS)]
+
+
+async def session(agent, turns, pause):
+    for turn in turns:
         agent.question(turn)
         await asyncio.sleep(pause)
         await agent.answer_soon(turn)
@@ -71,7 +76,7 @@ async def session(agent, first, turns, pause):
 
 async def run_sessions(agent, turns, pause):
     try:
-        await asyncio.gather(*(session(agent, first, turns, pause) for first in range(SESSIONS)))
+        await asyncio.gather(*(session(agent, its, pause) for its in of_sessions(turns)))
     except MemoryError:
         raise
     except BaseException: # of a library in Rust, which leaves its thread waiting
@@ -82,14 +87,17 @@ def run_asyncio(agent, turns, pause):
     asyncio.run(run_sessions(agent, turns, pause))
 
 
-def in_pool(workers, function, agent, count, pause):
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(or_give_up(function), agent, number, pause) for number in range(count)]:
+def in_pool(function, agent, tasks, pause):
+    """A thread for each, and all of them begin before one works."""
+    ready = threading.Barrier(len(tasks))
+    with concurrent.futures.ThreadPoolExecutor(len(tasks)) as pool:
+        list(pool.map(lambda _: ready.wait(), tasks))
+        for done in [pool.submit(or_give_up(function), agent, task, pause) for task in tasks]:
             done.result()
 
 
 def run_threads(agent, turns, pause):
-    in_pool(SESSIONS, turn_of, agent, turns, pause)
+    in_pool(run_sync, agent, of_sessions(turns), pause)
 
 
 def run_burst(agent, form, branches, pause):
@@ -98,7 +106,7 @@ def run_burst(agent, form, branches, pause):
     elif form == "asyncio":
         asyncio.run(agent.burst_soon(branches, pause))
     else:
-        in_pool(branches, type(agent).read, agent, branches, pause)
+        in_pool(type(agent).read, agent, range(branches), pause)
 
 
 def run(agent, form, pause):
@@ -107,16 +115,27 @@ def run(agent, form, pause):
             run_burst(agent, form, branches, 20 if branches == BRANCHES else 0.02)
     else:
         turns = agent.turns_bounded if agent.bounded else TURNS_MOST
-        {"sync": run_sync, "asyncio": run_asyncio, "threads": run_threads}[form](agent, turns, pause)
+        if form == "sync":
+            run_sync(agent, range(turns), pause)
+        else:
+            {"asyncio": run_asyncio, "threads": run_threads}[form](agent, turns, pause)
 
 
 # ---- its end ----
 
-def or_wait_for_ever(ignored):
-    """A thread that has no memory to begin with leaves its pool waiting."""
-    if ignored.exc_type is MemoryError:
-        give_up()
-    sys.__unraisablehook__(ignored)
+def watch_births():
+    """A thread that has no memory to begin with leaves its starter waiting for ever, and cannot call a function of Python's."""
+    births = queue.SimpleQueue()
+    sys.unraisablehook = births.put
+
+    def watch():
+        while True:
+            ignored = births.get()
+            if ignored.exc_type is MemoryError:
+                give_up()
+            sys.__unraisablehook__(ignored)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def limit(kind, field, room):
@@ -125,10 +144,11 @@ def limit(kind, field, room):
     resource.setrlimit(kind, (now + room, resource.RLIM_INFINITY))
 
 
-def set_limit(end, has_threads, room):
+def set_limit(end, room):
     if end == "rlimit":
-        # addresses: the recorder's file, and what glibc reserves for the arenas of threads
-        limit(resource.RLIMIT_AS, "VmSize", room + (400 if has_threads else 64) * MIB)
+        # addresses: the recorder's file, and no 64 MiB for each of the threads' arenas, as is usual below such a limit
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+        limit(resource.RLIMIT_AS, "VmSize", room + 64 * MIB)
     elif end == "handled":
         limit(resource.RLIMIT_DATA, "VmData", room)
 
@@ -153,10 +173,8 @@ def main():
     module = importlib.import_module(framework if framework == "plain" else "with_" + framework)
     tell(module, scenario, store, "bounded" in flags)
     agent = module.SCENARIOS[scenario]("bounded" in flags, store == "own", seed)
-    sys.unraisablehook = or_wait_for_ever
-    # a framework's event loop has threads, and so has CrewAI
-    has_threads = form == "threads" or framework == "crewai" or (form == "asyncio" and framework != "plain")
-    set_limit(end, has_threads, agent.room_mib * MIB)
+    watch_births()
+    set_limit(end, agent.room_mib * MIB)
     try:
         run(agent, form, chance.choice((0, 0.0005, 0.002)))
     except (MemoryError, RuntimeError) as error:
