@@ -139,29 +139,30 @@ EOF
 	tr -s '\n ' ' ' <screen | grep -q 'Fix: close and unlink what the marked call sites share' || { cat screen; false; }
 }
 
-# LINES...: of publish.c, which publishes in a segment of System V what its caller made, until it is killed
+# LINES...: of publish.c, which publishes in a segment of System V what its caller made, until it is killed. What a turn
+# works, it frees: a busy machine slows a program down at any time, and its pace is that of its work then.
 segments() {
 	{
-		printf '#include <string.h>\n#include <sys/shm.h>\n#include <unistd.h>\n'
+		printf '#include <stdlib.h>\n#include <string.h>\n#include <sys/shm.h>\n#include <unistd.h>\n'
 		printf '%s\n' "$@"
 	} >publish.c
 	cc -g -O0 -o publish publish.c
 	killed ./publish
-	holds publish.c:5 $((32 << 20))
+	holds publish.c:6 $((32 << 20))
 	report_has 'd.host.maps.shared_bytes >= 32 << 20 && d.cause.name_id === "host-leak"'
 	tr -s '\n ' ' ' <screen | grep -q 'Fix: close and unlink what the marked call sites share' || { cat screen; false; }
 }
 
 @test "segments of System V: a recording, and the line that attaches what it made" {
 	segments 'void publish(int id) {' '	memset(shmat(id, 0, 0), 1, 1 << 20);' '	shmctl(id, IPC_RMID, 0); }' \
-		'int main(void) { for (;;) { publish(shmget(IPC_PRIVATE, 1 << 20, 0600)); usleep(2000); } }'
+		'int main(void) { for (;;) { publish(shmget(IPC_PRIVATE, 1 << 20, 0600)); free(malloc(1 << 20)); usleep(2000); } }'
 }
 
 @test "segments of System V that others made and left: who attached them" {
 	segments 'void publish(int id) {' '	memset(shmat(id, 0, 0), 1, 1 << 20);' '	shmctl(id, IPC_RMID, 0); }' \
 		'int made(void) { int to[2], id; pipe(to); if (!vfork()) { id = shmget(IPC_PRIVATE, 1 << 20, 0600); write(to[1], &id, sizeof id); _exit(0); }' \
 		'	read(to[0], &id, sizeof id); close(to[0]); close(to[1]); return id; }' \
-		'int main(void) { for (;;) { publish(made()); usleep(2000); } }'
+		'int main(void) { for (;;) { publish(made()); free(malloc(1 << 20)); usleep(2000); } }'
 }
 
 @test "where malloc grows beside shared memory that does not, the advice is not about sharing" {
@@ -173,7 +174,7 @@ segments() {
 		void keep(void) { memset(malloc(1 << 20), 1, 1 << 20); }
 		int main(void) {
 		memset(mmap(0, 24 << 20, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0), 1, 24 << 20);
-		for (;;) { keep(); usleep(2000); } }
+		for (;;) { keep(); free(malloc(1 << 20)); usleep(2000); } }
 	C
 	cc -g -O0 -o beside beside.c
 	killed ./beside
