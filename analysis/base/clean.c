@@ -95,17 +95,18 @@ static size_t step_over(size_t length)
 	return length;
 }
 
-void clean_terminal(char *out, size_t bytes, const char *text, bool ascii)
+/* Copies the characters that are fit, the replacement for others, and never half of one. */
+static void copy_fit(char *out, size_t bytes, const char *text,
+		     bool (*is_fit)(const char *character, size_t length), const char *replacement)
 {
 	size_t used = 0;
+
 	while (*text) {
-		size_t length = clean_character(text);
-		bool bad = !is_printable(text, length) || (ascii && length > 1);
+		size_t length = clean_character(text), take = length;
 		const char *from = text;
-		size_t take = length;
-		if (bad) {
-			from = "?";
-			take = 1;
+		if (!is_fit(text, length)) {
+			from = replacement;
+			take = strlen(replacement);
 		}
 		if (used + take >= bytes)
 			break;
@@ -116,24 +117,24 @@ void clean_terminal(char *out, size_t bytes, const char *text, bool ascii)
 	out[used] = 0;
 }
 
+static bool is_printable_ascii(const char *text, size_t length)
+{
+	return length == 1 && is_printable(text, length);
+}
+
+static bool is_for_json(const char *text, size_t length)
+{
+	return length && !is_control_unescaped(code_point(text, length));
+}
+
+void clean_terminal(char *out, size_t bytes, const char *text, bool ascii)
+{
+	copy_fit(out, bytes, text, ascii ? is_printable_ascii : is_printable, "?");
+}
+
 void clean_utf8(char *out, size_t bytes, const char *text)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
-	size_t used = 0;
-	while (*text) {
-		size_t length = clean_character(text), take = length;
-		const char *from = text;
-		if (!length || is_control_unescaped(code_point(text, length))) {
-			from = replacement;
-			take = 3;
-		}
-		if (used + take >= bytes)
-			break;
-		memcpy(out + used, from, take);
-		used += take;
-		text += step_over(length);
-	}
-	out[used] = 0;
+	copy_fit(out, bytes, text, is_for_json, "\xef\xbf\xbd");
 }
 
 size_t clean_columns(const char *text)

@@ -13,6 +13,7 @@
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/facts/totals.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/commands/diff_view.h"
 
@@ -124,16 +125,6 @@ static int parse_moments(const char *text, char first[64], char second[64],
 	return CMD_USAGE;
 }
 
-static uint64_t duration_ns(const struct facts *facts)
-{
-	uint64_t end = 0;
-
-	for (size_t i = 0; i < facts->process_count; i++)
-		if (facts->processes[i].end_ns != CUF_UNKNOWN && facts->processes[i].end_ns > end)
-			end = facts->processes[i].end_ns;
-	return subtract_to_zero(end, facts->processes[0].start_ns);
-}
-
 /* A moment that the recording does not have would silently be the end. */
 static int check_moment(const struct side *side, const struct facts_options *at, const char *text)
 {
@@ -142,9 +133,9 @@ static int check_moment(const struct side *side, const struct facts_options *at,
 			  side->facts->incident_count);
 		return CMD_USAGE;
 	}
-	if (at->at == FACTS_AT_TIME && at->at_value > duration_ns(side->facts)) {
+	if (at->at == FACTS_AT_TIME && at->at_value > facts_duration_ns(side->facts)) {
 		say_error("cannot compare with %s: the recording ends after %s", text,
-			  units_duration(duration_ns(side->facts)).s);
+			  units_duration(facts_duration_ns(side->facts)).s);
 		return CMD_USAGE;
 	}
 	return CMD_FINE;

@@ -195,16 +195,6 @@ static void with_example(const char *words, char *out, size_t bytes)
 	arena_free(arena);
 }
 
-/* A row names one cause, or with a star the beginning of several: "S3*". */
-static bool is_about(const struct cause_advice *row, const char *id)
-{
-	size_t bytes = strcspn(row->cause, "*");
-
-	if (row->cause[bytes])
-		return !strncmp(id, row->cause, bytes);
-	return !strcmp(id, row->cause);
-}
-
 /*
  * Rows of one kind give the same advice, with fewer and fewer figures. They change the same
  * setting; if they change none, they begin with the same word.
@@ -226,7 +216,7 @@ static bool has_plainer_row(const char *id, const struct cause_advice *row, size
 	struct cause_advice other;
 
 	for (size_t i = after + 1; cause_advice_row(i, &other); i++)
-		if (is_about(&other, id) && is_same_kind(row, &other))
+		if (cause_fits(id, other.cause) && is_same_kind(row, &other))
 			return true;
 	return false;
 }
@@ -237,7 +227,7 @@ bool help_cause_advice(const char *id, size_t index, struct help_advice *out)
 	struct cause_advice row;
 
 	for (size_t i = 0; cause_advice_row(i, &row); i++) {
-		if (!is_about(&row, id) || has_plainer_row(id, &row, i) || index-- > 0)
+		if (!cause_fits(id, row.cause) || has_plainer_row(id, &row, i) || index-- > 0)
 			continue;
 		out->framework = row.framework;
 		with_example(row.words, out->words, sizeof out->words);

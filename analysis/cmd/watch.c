@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `cuflight watch`: rules over what runs, and what is done when one holds. */
+#include "analysis/base/clock.h"
 #include "analysis/cmd/cmd.h"
 
 #include <errno.h>
@@ -29,14 +30,6 @@ struct watching {
 	char directory[PATH_MAX]; /* of state and snapshots */
 };
 
-static uint64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* ---- a rule fires ---- */
 
 static const struct watch_process *process_of(const struct watch *watch, const char *name)
@@ -52,7 +45,8 @@ static void fill_event(struct event *event, const struct watching *watching,
 {
 	const struct watch_process *process = process_of(&watching->watch, sample->process);
 
-	*event = (struct event){ .rule = rule, .sample = *sample, .time_ns = realtime_ns() };
+	*event = (struct event){ .rule = rule, .sample = *sample,
+				 .time_ns = clock_ns(CLOCK_REALTIME) };
 	snprintf(event->process, sizeof event->process, "%s", sample->process);
 	snprintf(event->gpu, sizeof event->gpu, "%s", sample->gpu);
 	event->sample.process = event->sample.gpu = NULL; /* of the watch, which goes on */
@@ -70,7 +64,7 @@ static void fill_event(struct event *event, const struct watching *watching,
 static bool fire(void *state, const struct rule *rule, const struct rule_sample *sample)
 {
 	struct watching *watching = state;
-	uint64_t now_s = realtime_ns() / 1000000000;
+	uint64_t now_s = clock_ns(CLOCK_REALTIME) / 1000000000;
 	static struct event event;
 
 	if (!keep_may(&watching->keep, rule->text, sample->process, now_s))
@@ -220,7 +214,7 @@ static int watch_until_told(struct watching *watching, const struct opts *opts)
 	say_info("watching '%s' with %zu rule%s; state and snapshots are in '%s'",
 		 watching->target, watching->rules.count, watching->rules.count == 1 ? "" : "s",
 		 watching->directory);
-	watching->firings.begun_ns = realtime_ns();
+	watching->firings.begun_ns = clock_ns(CLOCK_REALTIME);
 	work(watching);
 	actions_end(&watching->actions);
 	firing_fini(&watching->firings);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 #include "analysis/base/numbers.h"
+#include "analysis/device/holes.h"
 
 /*
  * PyTorch's native allocator (c10/cuda/CUDACachingAllocator.cpp) serves requests of up to 1 MiB
@@ -98,14 +99,6 @@ static void blame_blocks(const struct framework_map *map, uint32_t range, struct
 		}
 }
 
-static int by_open_bytes(const void *a, const void *b)
-{
-	const struct fact_pin *left = a, *right = b;
-	if (left->open_bytes != right->open_bytes)
-		return compare_numbers(right->open_bytes, left->open_bytes);
-	return compare_numbers(left->stack.id, right->stack.id);
-}
-
 /* Moves the sites from the hash to the arena, as sorted rows. */
 static void settle_pins(struct pinning *sites, uint32_t process, struct arena *arena,
 			struct fact_framework *out)
@@ -123,7 +116,8 @@ static void settle_pins(struct pinning *sites, uint32_t process, struct arena *a
 		free(site);
 	}
 	if (out->pin_count)
-		qsort(pins, out->pin_count, sizeof *pins, by_open_bytes);
+		qsort(pins, out->pin_count, sizeof *pins,
+		      pins_by_open_bytes);
 	out->pins = pins;
 }
 

@@ -179,8 +179,7 @@ static void measure_page(struct pages *pages, size_t from, size_t to)
 		add_pin(pages, &pages->parts[i], page, free_bytes);
 }
 
-/* The worst site first. Equal ones are ordered by id, so that a report is reproducible. */
-static int by_open_bytes(const void *a, const void *b)
+int pins_by_open_bytes(const void *a, const void *b)
 {
 	const struct fact_pin *left = a, *right = b;
 	if (left->open_bytes != right->open_bytes)
@@ -202,7 +201,7 @@ static void settle_pins(struct pages *pages, uint32_t process, struct arena *are
 					     site->count };
 	}
 	if (pages->site_count)
-		qsort(pins, pages->site_count, sizeof *pins, by_open_bytes);
+		qsort(pins, pages->site_count, sizeof *pins, pins_by_open_bytes);
 	pages->out->pins = pins;
 	pages->out->pin_count = pages->site_count;
 }

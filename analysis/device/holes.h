@@ -54,6 +54,10 @@ extern const char *const layer_names[LAYER_MAX]; /* "device_upper_bound_bytes", 
 void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages,
 		  struct fact_layer layers[LAYER_MAX]);
 
+/* For qsort of struct fact_pin: the worst first. Equal ones are ordered by stack, so that a report
+ * is reproducible. */
+int pins_by_open_bytes(const void *a, const void *b);
+
 /* Largest class index for a hole of this size. */
 unsigned hole_class(uint64_t bytes);
 

@@ -113,6 +113,8 @@ const char *cause_inequality(struct build *build, const struct evidence *evidenc
 struct cause_advice {
 	const char *cause, *framework, *knob, *words;
 };
+/* Whether a row's causes, one or with a star the beginning of several ("S3*"), have this one. */
+bool cause_fits(const char *id, const char *causes);
 /* False: index is beyond the last row. */
 bool cause_advice_row(size_t index, struct cause_advice *out);
 

@@ -291,13 +291,13 @@ static const char *unit_name(enum metric metric)
 	return names[metric_rows[metric].unit];
 }
 
-static bool is_about(const struct fix_row *row, const char *id)
+bool cause_fits(const char *id, const char *causes)
 {
-	size_t bytes = strcspn(row->cause, "*");
+	size_t bytes = strcspn(causes, "*");
 
-	if (row->cause[bytes])
-		return !strncmp(id, row->cause, bytes);
-	return !strcmp(id, row->cause);
+	if (causes[bytes])
+		return !strncmp(id, causes, bytes);
+	return !strcmp(id, causes);
 }
 
 /* "@slots": the option that set it, as the command line has it; "@requests" is no option. */
@@ -387,7 +387,7 @@ const struct fact_fix *cause_fixes(struct build *build, const struct evidence *e
 	*count = 0;
 	for (int near = 0; near < 3; near++)
 		for (size_t i = 0; i < FIX_ROWS; i++)
-			if (is_about(&fix_table[i], id) &&
+			if (cause_fits(id, fix_table[i].cause) &&
 			    nearness(&fix_table[i], evidence) == near)
 				add_fix(build, evidence, &fix_table[i], fixes, count);
 	fixes_replay(build, evidence, id, fixes, count, FIXES_MAX);

@@ -154,11 +154,6 @@ static struct gate_limits limits_of(const struct check *check)
 
 /* ---- sentences ---- */
 
-static struct unit_text amount(const struct gate_measure *measure, uint64_t value)
-{
-	return measure->unit == GATE_BYTES ? units_bytes(value) : units_count(value);
-}
-
 /* How the value is on the wrong side. */
 static const char *limit_words(const struct gate_finding *finding)
 {
@@ -185,7 +180,7 @@ static const char *relative_text(const struct gate_finding *finding, struct aren
 
 	if (now == before)
 		return arena_format(arena, "%s: %s, as in the baseline", measure->noun,
-				    amount(measure, now).s);
+				    gate_amount(measure, now).s);
 	if (before && now > before)
 		change = arena_format(arena, "%.1f%% more than",
 				      100.0 * (double)(now - before) / (double)before);
@@ -193,8 +188,8 @@ static const char *relative_text(const struct gate_finding *finding, struct aren
 		change = arena_format(arena, "%.1f%% less than",
 				      100.0 * (double)(before - now) / (double)before);
 	return arena_format(arena, "%s: %s, %s the baseline's %s; allowed: %s", measure->noun,
-			    amount(measure, now).s, change, amount(measure, before).s,
-			    amount(measure, finding->allowed).s);
+			    gate_amount(measure, now).s, change, gate_amount(measure, before).s,
+			    gate_amount(measure, finding->allowed).s);
 }
 
 static const char *message_of(const struct gate_finding *finding, struct arena *arena)
@@ -211,19 +206,19 @@ static const char *message_of(const struct gate_finding *finding, struct arena *
 		return relative_text(finding, arena);
 	if (finding->status == GATE_EXCEEDED)
 		return arena_format(arena, "%s%s: %s, %s the limit of %s%s%s", measure->noun, scope,
-				    amount(measure, finding->observed.value).s,
-				    limit_words(finding), amount(measure, finding->allowed).s,
+				    gate_amount(measure, finding->observed.value).s,
+				    limit_words(finding), gate_amount(measure, finding->allowed).s,
 				    *kill ? "; " : "", kill);
 	if (finding->status == GATE_SUPPRESSED)
 		return arena_format(arena, "%s%s: %s, of which rules suppress %s; the limit is %s",
 				    measure->noun, scope,
-				    amount(measure, finding->observed.value +
+				    gate_amount(measure, finding->observed.value +
 							    finding->suppressed_bytes).s,
-				    amount(measure, finding->suppressed_bytes).s,
-				    amount(measure, finding->allowed).s);
+				    gate_amount(measure, finding->suppressed_bytes).s,
+				    gate_amount(measure, finding->allowed).s);
 	return arena_format(arena, "%s%s: %s; the limit is %s", measure->noun, scope,
-			    amount(measure, finding->observed.value).s,
-			    amount(measure, finding->allowed).s);
+			    gate_amount(measure, finding->observed.value).s,
+			    gate_amount(measure, finding->allowed).s);
 }
 
 /* ---- judging ---- */

@@ -84,6 +84,11 @@ const struct gate_measure gate_measures[MEASURE_MAX] = {
 				       "calls that allocated host memory (--host=full)" },
 };
 
+struct unit_text gate_amount(const struct gate_measure *measure, uint64_t value)
+{
+	return measure->unit == GATE_BYTES ? units_bytes(value) : units_count(value);
+}
+
 const struct gate_measure *gate_measure_find(const char *name, size_t length)
 {
 	for (size_t i = 0; i < MEASURE_MAX; i++)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "analysis/base/units.h"
 #include "analysis/recording/fact_types.h"
 #include "analysis/replay/live_peaks.h"
 
@@ -71,6 +72,8 @@ struct gate_measure {
 };
 extern const struct gate_measure gate_measures[MEASURE_MAX];
 
+/* In the measure's unit, for people. */
+struct unit_text gate_amount(const struct gate_measure *measure, uint64_t value);
 /* NULL: no such name. */
 const struct gate_measure *gate_measure_find(const char *name, size_t length);
 

@@ -18,15 +18,14 @@ static unsigned long start_option(const char *options)
 	return pid > 1 ? pid : 0;
 }
 
-/* `cuflight run` puts its pid into the options that all its descendants inherit. */
-static unsigned long launcher_of(const struct run_process *process)
+unsigned long launcher_of_texts(const struct fact_meta_text *texts, size_t count)
 {
 	static const char variable[] = "CUFLIGHT_OPTIONS=";
 
-	for (size_t i = 0; i < process->meta.text_count; i++)
-		if (process->meta.texts[i].type == CUF_META_ENV &&
-		    !strncmp(process->meta.texts[i].text, variable, sizeof variable - 1))
-			return start_option(process->meta.texts[i].text);
+	for (size_t i = 0; i < count; i++)
+		if (texts[i].type == CUF_META_ENV &&
+		    !strncmp(texts[i].text, variable, sizeof variable - 1))
+			return start_option(texts[i].text);
 	return 0;
 }
 
@@ -76,7 +75,7 @@ static struct kin kin_of(const struct run_process *process)
 {
 	return (struct kin){
 		.header = &process->reader->header,
-		.launcher = launcher_of(process),
+		.launcher = launcher_of_texts(process->meta.texts, process->meta.text_count),
 		.rank = rank_of_texts(process->meta.texts, process->meta.text_count),
 		.command = meta_text(&process->meta, CUF_META_CMDLINE),
 		.end_ns = end_of(process->reader),

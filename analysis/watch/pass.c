@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Builds the facts of one recording and copies what is shown live. */
+#include "analysis/base/clock.h"
 #include "analysis/watch/pass.h"
 
 #include <math.h>
@@ -209,14 +210,6 @@ static void copy_facts(const struct facts *facts, const struct judgement *judgem
 	pass_sites_fill(out, facts, judgement, places);
 	places_free(places);
 	frames_free(frames);
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* ---- the judge of each recording ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which processes there are, what they are called, and their levels. */
+#include "analysis/base/clock.h"
 #include "analysis/watch/watch.h"
 
 #include <errno.h>
@@ -13,21 +14,7 @@
 
 enum { PROCESSES_MAX = 1024, UNREADABLE_MAX = 64, RESCAN_S = 10, PASSES_A_WARM_UP = 30 };
 
-uint64_t watch_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t realtime_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+uint64_t watch_now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
 
 bool watch_runs(const struct watch_process *process) { return !process->gone_ns; }
 
@@ -169,7 +156,7 @@ static void drop_process(struct watch *watch, size_t index)
 static bool is_past(const struct levels *levels)
 {
 	return levels->life == LIFE_GONE && levels->last_event_ns != CUF_UNKNOWN &&
-	       levels->last_event_ns + WATCH_KEEP_S * 1000000000ull < realtime_ns();
+	       levels->last_event_ns + WATCH_KEEP_S * 1000000000ull < clock_ns(CLOCK_REALTIME);
 }
 
 static bool is_known_past(const struct watch *watch, const char *path, ino_t inode)

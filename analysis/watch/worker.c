@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A forked process, a page of questions and answers that both see, and a socket for "go" and
  * "done". */
+#include "analysis/base/clock.h"
 #include "analysis/watch/worker.h"
 
 #include <errno.h>
@@ -26,14 +27,6 @@ struct worker_desk {
 	uint64_t counted_to;
 	struct pass pass;
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* ---- in the process ---- */
 
@@ -181,7 +174,7 @@ bool worker_ask(struct worker *worker, const char *path, uint64_t counted_to)
 		return false;
 	snprintf(worker->desk->path, sizeof worker->desk->path, "%s", path);
 	worker->desk->counted_to = counted_to;
-	worker->asked_ns = monotonic_ns();
+	worker->asked_ns = clock_ns(CLOCK_MONOTONIC);
 	worker->is_busy = send(worker->socket, "", 1, MSG_NOSIGNAL) == 1;
 	return worker->is_busy;
 }
@@ -192,7 +185,7 @@ static void take_failure(struct worker *worker, struct pass *out, const char *wh
 	int status = end_process(worker);
 
 	*out = (struct pass){ .counted_to = worker->desk->counted_to, .per_request_bytes = NAN,
-			      .cost_ns = monotonic_ns() - worker->asked_ns };
+			      .cost_ns = clock_ns(CLOCK_MONOTONIC) - worker->asked_ns };
 	if (why)
 		snprintf(out->error, sizeof out->error, "%s", why);
 	else if (WIFEXITED(status))
@@ -213,7 +206,7 @@ bool worker_take(struct worker *worker, struct pass *out)
 		return false;
 	got = recv(worker->socket, &done, 1, MSG_DONTWAIT);
 	if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-		if (monotonic_ns() - worker->asked_ns < WORKER_SECONDS * 1000000000ull)
+		if (clock_ns(CLOCK_MONOTONIC) - worker->asked_ns < WORKER_SECONDS * 1000000000ull)
 			return false;
 		take_failure(worker, out, "it takes more than two minutes");
 	} else if (got == 1) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A line of progress, after one second. */
+#include "analysis/base/clock.h"
 #include "analysis/cmd/cli/progress.h"
 
 #include <stdio.h>
@@ -9,20 +10,12 @@
 
 #define SECOND_NS 1000000000ull
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
 void progress_begin(struct progress *progress, bool quiet)
 {
 	*progress = (struct progress){ .wanted = !quiet && isatty(STDERR_FILENO) };
 	if (!progress->wanted)
 		return;
-	progress->begin_ns = now_ns();
+	progress->begin_ns = clock_ns(CLOCK_MONOTONIC);
 	progress->next_ns = progress->begin_ns + SECOND_NS;
 }
 
@@ -33,7 +26,7 @@ void progress_step(void *context, uint64_t done, uint64_t total)
 
 	if (!progress->wanted)
 		return;
-	now = now_ns();
+	now = clock_ns(CLOCK_MONOTONIC);
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + SECOND_NS / 4;

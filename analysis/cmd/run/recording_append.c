@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks META to its end, as a reader does, and writes there: first the record, then the used
  * length. */
+#include "analysis/base/clock.h"
 #include "analysis/cmd/run/recording_append.h"
 
 #include <errno.h>
@@ -100,9 +101,8 @@ int recording_append_wait(const char *path, const char *text)
 		char text[TEXT_MAX];
 	} record = { .meta = { .type = CUF_META_WAIT } };
 	size_t length = least_of(strlen(text), TEXT_MAX);
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	record.meta.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+
+	record.meta.time_ns = clock_ns(CLOCK_MONOTONIC);
 	record.meta.text_bytes = (uint32_t)length;
 	record.meta.bytes = (uint32_t)(sizeof record.meta + ((length + 7) & ~(size_t)7));
 	memcpy(record.text, text, length);

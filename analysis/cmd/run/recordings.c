@@ -14,36 +14,20 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
+#include "analysis/replay/run_groups.h"
 
 /* ---- scanning ---- */
 
-/* The last start= in a value of CUFLIGHT_OPTIONS; 0: none. */
-static unsigned long start_option(const char *options)
-{
-	static const char key[] = "start=";
-	unsigned long pid = 0;
-
-	for (const char *at = strstr(options, key); at; at = strstr(at + 1, key))
-		if (at[-1] == '=' || at[-1] == ':')
-			pid = strtoul(at + sizeof key - 1, NULL, 10);
-	return pid;
-}
-
-/* `cuflight run` puts its pid into the options that all its descendants inherit. */
 static uint32_t launcher_of(const struct reader *reader)
 {
-	static const char variable[] = "CUFLIGHT_OPTIONS=";
 	struct arena *arena = arena_new();
 	struct meta meta;
-	unsigned long pid = 0;
+	unsigned long pid;
 
 	meta_read(&meta, reader, arena);
-	for (size_t i = 0; i < meta.text_count; i++)
-		if (meta.texts[i].type == CUF_META_ENV &&
-		    !strncmp(meta.texts[i].text, variable, sizeof variable - 1))
-			pid = start_option(meta.texts[i].text);
+	pid = launcher_of_texts(meta.texts, meta.text_count);
 	arena_free(arena);
-	return pid > 1 && pid <= UINT32_MAX ? (uint32_t)pid : 0; /* start=1 names no process */
+	return pid <= UINT32_MAX ? (uint32_t)pid : 0;
 }
 
 /* A file that cannot be opened as a recording is ignored. It may be incomplete, and a later scan

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* struct fact_process: what header, META and TIMELINE say, and who is whose parent. */
+#include "analysis/base/clock.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
 #include "analysis/host/heap.h"
@@ -154,11 +155,8 @@ static void fill_process(struct build *build, uint32_t index)
 		.hook_names = from->meta.hook_names,
 		.hook_name_count = from->meta.hook_name_count,
 	};
-	if (end_may_run(end->end) && !end->is_copied) {
-		struct timespec now;
-		clock_gettime(CLOCK_REALTIME, &now);
-		process->end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	}
+	if (end_may_run(end->end) && !end->is_copied)
+		process->end_ns = clock_ns(CLOCK_REALTIME);
 	count_events(process, reader);
 	read_timeline(build, process, reader);
 	build->facts->recorded_bytes += reader->bytes;

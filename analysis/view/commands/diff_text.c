@@ -6,11 +6,6 @@
 #include "analysis/view/commands/site_text.h"
 #include "interpose/abi/format.h"
 
-static struct unit_text amount(const struct gate_measure *measure, uint64_t value)
-{
-	return measure->unit == GATE_BYTES ? units_bytes(value) : units_count(value);
-}
-
 static struct unit_text change(const struct diff_measure *row)
 {
 	struct unit_text text = { "" };
@@ -28,8 +23,8 @@ static void print_measures(FILE *out, const struct gate_diff *diff)
 	for (size_t i = 0; i < diff->measure_count; i++) {
 		const struct diff_measure *row = &diff->measures[i];
 		fprintf(out, "  %-20s %12s -> %-12s %s\n", row->measure->name,
-			amount(row->measure, row->before).s, amount(row->measure, row->now).s,
-			change(row).s);
+			gate_amount(row->measure, row->before).s,
+			gate_amount(row->measure, row->now).s, change(row).s);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/base/paths.h"
 #include "analysis/base/units.h"
 #include "analysis/view/commands/site_text.h"
+#include "analysis/view/commands/write_parts.h"
 
 enum { FINDINGS_MAX = 4, SITES_MAX = 3, OTHERS_MAX = 5 };
 
@@ -19,15 +20,6 @@ static void print_clean(const struct screen *screen, const char *text)
 	site_print_clean(&printer, text);
 }
 
-static size_t count_of(const struct gate_result *result, enum gate_status status)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < result->finding_count; i++)
-		count += result->findings[i].status == status;
-	return count;
-}
-
 static const char *plural(size_t count) { return count == 1 ? "" : "s"; }
 
 /* "FAIL server: 2 of 5 limits exceeded". */
@@ -37,7 +29,7 @@ static void print_verdict(const struct screen *screen)
 	static const enum style_tone tones[] = { STYLE_GOOD, STYLE_BAD, STYLE_PLAIN, STYLE_WARN };
 	const struct gate_result *result = screen->result;
 	int status = gate_exit_status(result);
-	size_t exceeded = count_of(result, GATE_EXCEEDED);
+	size_t exceeded = gate_count(result, GATE_EXCEEDED);
 
 	fprintf(screen->out, "%s%s%s ", style_on(screen->style, tones[status]), words[status],
 		style_off(screen->style));
@@ -115,7 +107,7 @@ static bool is_empty(const struct gate_finding *finding)
 static size_t print_findings(const struct screen *screen, enum gate_status status, bool verbose)
 {
 	const struct gate_result *result = screen->result;
-	size_t printed = 0, empty = 0, all = count_of(result, status), most = OTHERS_MAX;
+	size_t printed = 0, empty = 0, all = gate_count(result, status), most = OTHERS_MAX;
 
 	if (status == GATE_EXCEEDED)
 		most = FINDINGS_MAX;

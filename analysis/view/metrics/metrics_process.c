@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "analysis/base/clock.h"
 #include "analysis/view/metrics/exposition.h"
 #include "analysis/view/metrics/metrics_groups.h"
 
@@ -10,14 +11,6 @@ static double seconds(uint64_t ns) { return (double)ns / 1e9; }
 static double seconds_or_none(uint64_t ns)
 {
 	return ns == CUF_UNKNOWN ? __builtin_nan("") : seconds(ns);
-}
-
-static double realtime_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 static void put_up(struct exposition *out)
@@ -169,7 +162,7 @@ const struct exposed metric_recorder_time = {
 
 static void put_analysis_time(struct exposition *out)
 {
-	double now_s = realtime_s();
+	double now_s = seconds(clock_ns(CLOCK_REALTIME));
 	const struct watch_process *process;
 
 	for (size_t at = 0; (process = next_process(out, &at)); ) {

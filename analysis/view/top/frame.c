@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies what a watch knows. */
+#include "analysis/base/clock.h"
 #include "analysis/view/top/frame.h"
 
 #include <math.h>
@@ -241,11 +242,9 @@ static void take_process(struct top_process *to, const struct watch *watch,
 void top_take(struct top_frame *frame, const struct watch *watch)
 {
 	struct watch_device devices[WATCH_DEVICES];
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	*frame = (struct top_frame){
-		.time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec,
+		.time_ns = clock_ns(CLOCK_REALTIME),
 		.processes = xalloc_bytes(watch->count * sizeof *frame->processes) };
 	frame->gpu_count = watch_devices(watch, devices);
 	for (size_t i = 0; i < frame->gpu_count; i++)
