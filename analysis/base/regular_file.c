@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The file behind an O_PATH descriptor, for reading. Where /proc is missing the path must do. */
@@ -62,4 +63,23 @@ enum file_writers file_writers(int fd)
 		return FILE_HAS_NO_WRITER;
 	}
 	return errno == EAGAIN ? FILE_HAS_WRITER : FILE_WRITERS_UNKNOWN;
+}
+
+/* The kernel's struct statx, of which old libraries know nothing: only the field that is read. */
+struct birth {
+	uint32_t mask, before[19];
+	int64_t seconds;
+	uint32_t nanoseconds, after[41];
+};
+_Static_assert(sizeof(struct birth) == 256, "what the kernel writes");
+enum { HAS_BIRTH = 0x800 };
+
+uint64_t file_birth_ns(int fd)
+{
+	struct birth birth = { 0 };
+
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, HAS_BIRTH, &birth) ||
+	    !(birth.mask & HAS_BIRTH) || birth.seconds < 0)
+		return 0;
+	return (uint64_t)birth.seconds * 1000000000 + birth.nanoseconds;
 }

@@ -9,6 +9,8 @@
 #ifndef ANALYSIS_BASE_REGULAR_FILE_H
 #define ANALYSIS_BASE_REGULAR_FILE_H
 
+#include <stdint.h>
+
 enum file_writers { FILE_HAS_NO_WRITER, FILE_HAS_WRITER, FILE_WRITERS_UNKNOWN };
 
 /* extra_flags: 0, or O_NOFOLLOW to reject symbolic links. EINVAL: not a regular file. */
@@ -17,5 +19,8 @@ int regular_file_open(const char *path, int extra_flags, const char **why);
 /* Whether anybody on this machine has the file open or mapped for writing, in any pid namespace; fd
  * is for reading. Only its owner and root may ask, and only of a local file system. */
 enum file_writers file_writers(int fd);
+
+/* When the file was made, by CLOCK_REALTIME; 0: its file system does not keep that. */
+uint64_t file_birth_ns(int fd);
 
 #endif

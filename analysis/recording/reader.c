@@ -276,6 +276,7 @@ static int map_file(struct reader *reader, int extra_flags, struct reader_error 
 	else
 		code = map_part(reader, &(struct file_part){ fd, 0, (uint64_t)st.st_size }, error);
 	reader->writers = file_writers(fd);
+	reader->birth_ns = file_birth_ns(fd);
 	close(fd);
 	return code;
 }

@@ -51,6 +51,7 @@ struct reader {
 	uint64_t missing_bytes;   /* what the header promises and the file does not have */
 	bool complete;
 	enum file_writers writers; /* just before the header was copied */
+	uint64_t birth_ns;         /* of the file, in CLOCK_REALTIME; 0 unknown */
 	/* Of a recording that is being written: the last device event of the moment that its copy
 	 * of DEVICES is of. CUF_UNKNOWN: it is not written any more. */
 	uint64_t until_seq;

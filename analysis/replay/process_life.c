@@ -2,6 +2,7 @@
 /* /proc/PID/stat of the process's own pid namespace, and who maps the file. */
 #include "analysis/replay/process_life.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Process ids, start times and groups are unique only within one boot of a machine. */
 bool is_this_boot(const struct cuf_header *header)
@@ -84,6 +86,60 @@ bool process_is_here(const struct cuf_header *header)
 	       life_by_pid(header) == LIFE_RUNS;
 }
 
+/* The file was made after its recording began: the recorder has another one mapped. A trimmed one
+ * is new as well, and its process has ended. */
+static bool is_copy(const struct reader *reader)
+{
+	const struct cuf_header *header = &reader->header;
+
+	return !header->reserved_bytes &&
+	       reader->birth_ns > reader_realtime(reader, header->created_ns);
+}
+
+/* The pid of the process in its own namespace, which is the last one named. */
+static bool is_called(unsigned long pid, uint32_t own_pid)
+{
+	char name[64], line[256];
+	const char *last = NULL;
+	FILE *f;
+
+	snprintf(name, sizeof name, "/proc/%lu/status", pid);
+	f = fopen(name, "re");
+	while (f && !last && fgets(line, sizeof line, f))
+		if (!strncmp(line, "NSpid:", 6))
+			last = strrchr(line, '\t');
+	if (f)
+		fclose(f);
+	return last && strtoul(last, NULL, 10) == own_pid;
+}
+
+/* By its start time, which is the same in namespaces above its own. Only the first one of the
+ * machine has all processes, unless /proc hides some. */
+static enum process_life life_below(const struct cuf_header *header)
+{
+	enum { FIRST_NAMESPACE = 0xEFFFFFFC };
+	enum process_life life = LIFE_UNKNOWN;
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	struct stat namespace;
+	uint64_t ticks;
+	char state;
+
+	if (processes && !access("/proc/1/stat", R_OK) && !stat("/proc/self/ns/pid", &namespace) &&
+	    namespace.st_ino == FIRST_NAMESPACE)
+		life = LIFE_GONE;
+	while (processes && (entry = readdir(processes))) {
+		unsigned long pid = strtoul(entry->d_name, NULL, 10);
+
+		if (pid && read_stat((uint32_t)pid, &ticks, &state) && state != 'Z' &&
+		    ticks == header->process_start_ticks && is_called(pid, header->pid))
+			life = LIFE_RUNS;
+	}
+	if (processes)
+		closedir(processes);
+	return life;
+}
+
 /* What was written since the header was copied. */
 static bool has_ended_since(const struct reader *reader)
 {
@@ -100,7 +156,9 @@ enum process_life process_life(const struct reader *reader)
 	if (!is_this_boot(header))
 		return LIFE_GONE;
 	life = life_by_pid(header);
-	if (life == LIFE_UNKNOWN && reader->writers == FILE_HAS_NO_WRITER)
+	if (life == LIFE_UNKNOWN && is_copy(reader))
+		life = life_below(header);
+	else if (life == LIFE_UNKNOWN && reader->writers == FILE_HAS_NO_WRITER)
 		life = LIFE_GONE;
 	/* of an older recorder this may be a child's, whose parent cannot be looked up */
 	else if (life == LIFE_UNKNOWN && reader->writers == FILE_HAS_WRITER &&

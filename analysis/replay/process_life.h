@@ -5,8 +5,9 @@
  * Contract. A pid counts only in the pid namespace that gave it. Where the process cannot be looked
  * up the file decides: the recorder maps it for writing until the process is gone. Both are asked,
  * since each misses something. A child that was forked a moment ago maps its
- * parent's file; a recorder that switched itself off maps none. LIFE_UNKNOWN: neither can be asked
- * from here. Reads /proc and sends no signal but the empty one.
+ * parent's file; a recorder that switched itself off maps none. Of a copy nobody maps anything, so
+ * it is looked for among all processes. LIFE_UNKNOWN: none of these can be asked from here. Reads
+ * /proc and sends no signal but the empty one.
  */
 #ifndef ANALYSIS_REPLAY_PROCESS_LIFE_H
 #define ANALYSIS_REPLAY_PROCESS_LIFE_H

@@ -162,7 +162,7 @@ static bool name_now(const struct reader *reader, char *name, size_t bytes)
 	char path[40];
 	FILE *file;
 
-	if (process_life(reader) != LIFE_RUNS || reader->header.end_kind)
+	if (!process_is_here(&reader->header) || reader->header.end_kind)
 		return false;
 	snprintf(path, sizeof path, "/proc/%u/comm", reader->header.pid);
 	file = fopen(path, "re");

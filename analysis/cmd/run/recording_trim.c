@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/regular_file.h"
+#include "analysis/replay/process_life.h"
 #include "interpose/abi/format.h"
 
 enum { PAGE = 4096, CHUNK_PAGES = 64, CHUNK = CHUNK_PAGES * PAGE };
@@ -306,6 +307,16 @@ static bool replace(const struct copy *copy, const char *path, const char *fresh
 	return true;
 }
 
+/* Nobody writes to a copy, which shows nothing of its process. */
+static bool is_over(const struct copy *copy)
+{
+	const struct reader reader = { .header = copy->header, .data = (const void *)&copy->header,
+				       .writers = FILE_HAS_NO_WRITER,
+				       .birth_ns = file_birth_ns(copy->from) };
+
+	return copy->header.end_kind || process_life(&reader) == LIFE_GONE;
+}
+
 static int trim(struct copy *copy, const char *path, uint64_t *saved)
 {
 	char fresh[PATH_MAX];
@@ -314,7 +325,7 @@ static int trim(struct copy *copy, const char *path, uint64_t *saved)
 
 	if (fstat(copy->from, &before) || !read_header(copy->from, &before, &copy->header))
 		return -1;
-	if (file_writers(copy->from) != FILE_HAS_NO_WRITER)
+	if (file_writers(copy->from) != FILE_HAS_NO_WRITER || !is_over(copy))
 		return RECORDING_IN_USE;
 	/* one that was trimmed has no more to give */
 	copy->most = (uint64_t)before.st_blocks * 512 / 2;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Whether a process lives, as report, list, top, serve and watch tell it: from its own pid namespace,
 # from another one with the same files (a sidecar), by another user, on tmpfs and overlayfs, stopped,
-# forked, with its file replaced. It runs, has ended, or is unknown: never killed while it lives.
+# forked, with its file replaced or copied. It runs, has ended, or is unknown: never killed while it lives.
 load live.bash
 
 teardown() {
@@ -93,6 +93,48 @@ running="running running true 1 1" killed="killed killed false 0 0" unknown="unk
 	is_seen_as "$killed" here # the child has the file mapped
 	end_process "$child"
 	is_seen_as "$killed" elsewhere
+}
+
+# DIRECTORY NAME: what a process is called from a pid namespace where the reader has pid 1, as the victim in its own
+has_name() { elsewhere ./program top --once --json "$1" >named && grep -q "\"process\":\"$2" named; }
+
+@test "of a copy nobody is called killed who lives; a process of a pid namespace below is found, and has its own name" {
+	prepare
+	may_unshare
+	start_victim pids
+	local first=$recording
+	mkdir copies
+	cp "$recording" copies/one.cuf
+	place=copies recording=copies/one.cuf
+	is_seen_as "$running" here
+	is_seen_as "$unknown" elsewhere # its original is mapped, but who knows of that
+	end_process "$victim"
+	end_process "$child"
+	is_seen_as "$killed" here
+	cp "$first" copies/one.cuf
+	is_seen_as "$killed" here
+
+	unshare --pid --fork --kill-child --mount-proc env CUFLIGHT_OUTPUT="$PWD/below/" CUFLIGHT_OPTIONS=size=4MiB \
+		LD_PRELOAD="$PWD/libcuflight.so" "$python" victim.py >pids.below 3>&- &
+	local keeper=$!
+	started+=" $keeper"
+	until_true 60 [ -s pids.below ]
+	has_name below python3
+	place=below.copies
+	mkdir $place
+	cp below/*.cuf $place
+	recording=$(echo $place/*.cuf)
+	is_seen_as "$running" here
+	kill -KILL "$keeper" # and with it all of its namespace
+	until_true 60 is_gone_below
+}
+# Only the first pid namespace of a machine is told of all that end
+is_gone_below() {
+	if [ "$(stat -Lc %i /proc/self/ns/pid)" = $((0xEFFFFFFC)) ]; then
+		is_seen_as "$killed" here
+	else
+		is_seen_as "$unknown" here
+	fi
 }
 
 @test "another user is told the same where the pid can be looked up, and unknown where nothing can" {
