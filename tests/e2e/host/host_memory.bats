@@ -36,6 +36,36 @@ exact=(--host=full --size=256MiB)
 	report_has 'd.coverage.lost.length === 0 && d.host.allocator.alloc_count === d.host.allocator.recorded_alloc_count && d.host.allocator.alloc_count > 1 << 20'
 }
 
+@test "every function that allocates is recorded, at the line that called it, host=full and sampled" {
+	cat >functions.c <<-'END'
+		#include <malloc.h>
+		#include <stdlib.h>
+		#define MiB ((size_t)1 << 20)
+		static void *kept[10];
+		int main(void)
+		{
+			if (posix_memalign(&kept[0], 64, 1 * MiB)) return 1;
+			kept[1] = malloc(2 * MiB);
+			kept[2] = calloc(3, MiB);
+			kept[3] = realloc(NULL, 4 * MiB);
+			kept[4] = realloc(malloc(64), 5 * MiB);
+			kept[5] = reallocarray(NULL, 6, MiB);
+			kept[6] = aligned_alloc(64, 7 * MiB);
+			kept[7] = memalign(64, 8 * MiB);
+			kept[8] = valloc(9 * MiB);
+			kept[9] = pvalloc(10 * MiB);
+			_Exit(0);
+		}
+	END
+	"${CC:-cc}" -D_GNU_SOURCE -g functions.c -o functions
+	for host in full sampled; do
+		"$cuflight" run -q -o $host.cuf --host=$host -- ./functions
+		"$cuflight" report --json $host.cuf >report.json
+		# in line 7 1 MiB, and so on
+		report_has 'd.leaks.filter((l) => l.stack[0]?.file?.endsWith("functions.c") && l.count === 1 && l.bytes === l.stack[0].line - 6 << 20).length === 10'
+	done
+}
+
 @test "a leak of small blocks under churn, host=full, with jemalloc: exact" {
 	have_jemalloc
 	told_right "${exact[@]}" --host-allocator=jemalloc -- host_leak
