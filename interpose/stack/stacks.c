@@ -18,10 +18,10 @@
 #include "interpose/platform/laws.h"
 
 /*
- * A quarter of the frames is reserved for the stacks of large blocks, and they are searched at
- * four times as many places of the index. So they are the last to be dropped.
+ * A quarter of the frames is reserved for the stacks of large blocks, as is a part of the index. So
+ * they are the last to be dropped, however many stacks small blocks have.
  */
-enum { PROBE = 64, LARGE_PART = 4 };
+enum { LARGE_PART = 4, LARGE_PROBE = 64 };
 
 /* ---- the tables ---- */
 
@@ -122,8 +122,7 @@ static __attribute__((noinline)) void write_or_note(struct cuf_walker *walker,
 static inline uint32_t find_or_add(struct cuf_walker *walker, struct cuf_walked *walked, bool large,
 				   uint64_t hash, uint32_t at, unsigned places)
 {
-	for (unsigned i = 0; i < places;
-	     i++, at = at < cuf_recording.stack_mask ? at + 1 : cuf_recording.stacks_near) {
+	for (const uint32_t end = at + places; at < end; at++) {
 		struct cuf_stack *entry = &cuf_recording.stacks[at];
 		uint64_t seen = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);
 
@@ -142,6 +141,15 @@ static inline uint32_t find_or_add(struct cuf_walker *walker, struct cuf_walked 
 		}
 	}
 	return 0;
+}
+
+/* Where the stack of a large block is when the places at its home are taken, for good. */
+static inline uint32_t reserved_home(uint64_t hash)
+{
+	const uint32_t first = cuf_recording.stacks_shared;
+	const uint64_t homes = cuf_recording.stack_mask + 1 - first - LARGE_PROBE;
+
+	return first + (uint32_t)((hash >> 32) * homes >> 32);
 }
 
 /* The same addresses are another stack when another object has been loaded there since. */
@@ -178,7 +186,9 @@ static inline uint32_t intern(struct cuf_stack_scratch *scratch, struct cuf_walk
 		id = find_or_add(walker, walked, large, hash, cuf_stack_row(hash), CUF_STACKS_ROW);
 	if (!id)
 		id = find_or_add(walker, walked, large, hash, cuf_stack_home(hash),
-				 large ? PROBE : PROBE / LARGE_PART);
+				 CUF_STACKS_PROBE);
+	if (!id && large)
+		id = find_or_add(walker, walked, true, hash, reserved_home(hash), LARGE_PROBE);
 	if (!id)
 		cuf_count_dropped(CUF_LOST_STACKS);
 	return id;

@@ -59,9 +59,9 @@ static inline uint64_t cuf_stack_hash(uint64_t frames_hash)
  * Where a stack is searched: first in a row of the near part of the index, then from its home in
  * the rest. While there are few stacks, only the near part is touched, as a first touch of a
  * file's page costs as much as thirty walks. In full mode there is no near part: stacks are many,
- * and a search in two places would cost more.
+ * and a search in two places would cost more. No search reaches beyond the places of its part.
  */
-enum { CUF_STACKS_ROW = 8 };
+enum { CUF_STACKS_ROW = 8, CUF_STACKS_PROBE = 16 };
 
 static inline uint32_t cuf_stack_row(uint64_t hash)
 {
@@ -70,9 +70,9 @@ static inline uint32_t cuf_stack_row(uint64_t hash)
 
 static inline uint32_t cuf_stack_home(uint64_t hash)
 {
-	uint64_t far_entries = cuf_recording.stack_mask + 1 - cuf_recording.stacks_near;
+	uint64_t homes = cuf_recording.stacks_shared - cuf_recording.stacks_near - CUF_STACKS_PROBE;
 
-	return cuf_recording.stacks_near + (uint32_t)((hash >> 32) * far_entries >> 32);
+	return cuf_recording.stacks_near + (uint32_t)((hash >> 32) * homes >> 32);
 }
 
 /* Prefetches the entry where this stack will be searched. To be called some time before. */

@@ -20,7 +20,7 @@
 
 struct cuf_recording cuf_recording;
 
-enum { PAGE = 4096, STACKS_NEAR_MAX = 4096, RECORD_BYTES_NONE = 1 };
+enum { PAGE = 4096, STACKS_NEAR_MAX = 4096, STACKS_LARGE_PART = 8, RECORD_BYTES_NONE = 1 };
 
 /* ---- sizes ---- */
 
@@ -166,6 +166,7 @@ static void bind_section(struct cuf_recording *recording, const struct cuf_secti
 		recording->stacks = (void *)at;
 		recording->stack_mask = (uint32_t)count - 1;
 		recording->stacks_near = choose_stacks_near(count);
+		recording->stacks_shared = (uint32_t)(count - count / STACKS_LARGE_PART);
 		break;
 	case CUF_SEC_STACK_FRAMES:
 		recording->frames = (void *)at;

@@ -45,6 +45,8 @@ struct cuf_recording {
 	 * none
 	 */
 	uint32_t stacks_near;
+	/* entries from here on are for stacks of large blocks */
+	uint32_t stacks_shared;
 	uint64_t *frames;
 	size_t frame_count;
 	struct cuf_block *ledger;

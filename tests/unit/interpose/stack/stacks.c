@@ -8,7 +8,7 @@
 #include "interpose/stack/stacks.h"
 #include "interpose/process/thread.h"
 
-enum { BITS = 15 };
+enum { BITS = 16, LARGE_ONES = 500 };
 
 static bool large;
 static uint32_t id;
@@ -85,28 +85,44 @@ static void small_ones_leave_room(void **state)
 	cuf_thread_leave(thread);
 }
 
-/* Sampled mode fills a near part of the index first, full mode does not. */
-static int run(const char *options)
+/* Small blocks have many more stacks than the index has places. */
+static void large_ones_find_a_place(void **state)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(small_ones_leave_room) };
-	static char directory[] = "/tmp/cuflight-stacks-XXXXXX";
-	int failed;
+	(void)state;
+	thread = cuf_thread_enter();
+	assert_non_null(thread);
+	for (volatile unsigned path = 0; path < 1u << BITS; path++)
+		capture(path, false);
+	assert_int_equal(capture((1u << BITS) - 1, false), 0);
+	for (volatile unsigned path = 0; path < LARGE_ONES; path++)
+		assert_true(depth_of(capture(path, true)) > BITS);
+	cuf_thread_leave(thread);
+}
+
+/* Sampled mode fills a near part of the index first, full mode does not. Each test has a recording of its own. */
+static int run(const char *options, const struct CMUnitTest test)
+{
+	const struct CMUnitTest tests[] = { test };
+	char directory[] = "/tmp/cuflight-stacks-XXXXXX";
+	int failed, status = 1;
+	pid_t child = fork();
+
+	if (child)
+		return child < 0 || waitpid(child, &status, 0) != child || status;
 	if (!mkdtemp(directory))
 		return 1;
 	fixture_start(options, directory);
 	failed = cmocka_run_group_tests_name(options, tests, NULL, NULL);
 	unlink(cuf_recording.path);
 	rmdir(directory);
-	return failed;
+	exit(failed);
 }
 
 int main(void)
 {
-	int status = 1;
-	pid_t child = fork();
-	if (!child)
-		exit(run("size=16MiB:host=full"));
-	if (child < 0 || waitpid(child, &status, 0) != child || status)
-		return 1;
-	return run("size=16MiB");
+	const struct CMUnitTest room = cmocka_unit_test(small_ones_leave_room);
+	const struct CMUnitTest place = cmocka_unit_test(large_ones_find_a_place);
+
+	return run("size=16MiB:host=full", room) | run("size=16MiB", room) |
+	       run("size=16MiB:host=full", place) | run("size=16MiB", place);
 }
