@@ -162,11 +162,12 @@ def forked_child(version, python):
             "if os.fork() == 0:\n  marks.notes.clear()\n  def child(): marks.mark('child')\n  child()\n  marks.done('FOLDER/child')\n"
             "os.wait()\nmarks.done('FOLDER/parent')\n" % programs)
     _, folder = record([python, "-c", text], "start=1:host=full:stack_depth=256:size=64MiB")
+    reports = [report_of(f) for f in glob.glob(folder + "/*.cuf")]
     for part in "child", "parent":
         truth = truth_of(folder + "/" + part)
-        files = [f for f in glob.glob(folder + "/*.cuf") if any(k in rows_of(report_of(f)) for k in truth)]
-        assert len(files) == 1, (part, files)
-        compare(report_of(files[0]), truth)
+        own = [r for r in reports if any(k in rows_of(r) for k in truth)]
+        assert len(own) == 1, (part, len(own))
+        compare(own[0], truth)
 
 
 def sub_interpreters(version, python):
