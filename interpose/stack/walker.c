@@ -156,14 +156,16 @@ static struct cuf_rule choose_rule(uintptr_t ip)
 __attribute__((noinline)) struct cuf_rule *cuf_rule_find_far(struct cuf_rule *near,
 							     struct cuf_rule *rules, uintptr_t ip)
 {
-	struct cuf_rule *far = rule_entry(rules + CUF_RULES_NEAR, ip, CUF_RULES), rule = *far;
+	struct cuf_rule rule = { .ip = 0 };
 
+	if (near->ip) {
+		*rule_entry(rules + CUF_RULES_NEAR, near->ip, CUF_RULES) = *near;
+		rule = *rule_entry(rules + CUF_RULES_NEAR, ip, CUF_RULES);
+	}
 	if (rule.ip != ip || !ip) {
 		rule = choose_rule(ip);
 		if ((rule.kind & ~CUF_RULE_OWN) == CUF_RULE_FOREIGN)
 			rule.ip = 0;
-		else
-			*far = rule;
 	}
 	*near = rule;
 	return near;

@@ -62,7 +62,10 @@ static inline struct cuf_rule *rule_entry(struct cuf_rule *rules, uintptr_t ip, 
 	return (struct cuf_rule *)((char *)rules + offset);
 }
 
-/* Copies the rule from the large table to *near. Compiles it when it is not there. */
+/*
+ * Puts the rule into *near. What was there goes to the large table, from where it comes back. A place
+ * that was empty has nothing there, so a program of few stacks touches none of its pages.
+ */
 struct cuf_rule *cuf_rule_find_far(struct cuf_rule *near, struct cuf_rule *rules, uintptr_t ip);
 
 /*
