@@ -63,8 +63,8 @@ static inline struct cuf_rule *rule_entry(struct cuf_rule *rules, uintptr_t ip, 
 }
 
 /*
- * Puts the rule into *near. What was there goes to the large table, from where it comes back. A place
- * that was empty has nothing there, so a program of few stacks touches none of its pages.
+ * Puts the rule into *near. What was there goes to the large table, from where it comes back. A
+ * place that was empty has nothing there, so a program of few stacks touches none of its pages.
  */
 struct cuf_rule *cuf_rule_find_far(struct cuf_rule *near, struct cuf_rule *rules, uintptr_t ip);
 
