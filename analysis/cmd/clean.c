@@ -14,6 +14,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cmd.h"
+#include "analysis/cmd/reading/new_run.h"
 #include "analysis/cmd/run/recording_trim.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/destination.h"
@@ -329,15 +330,21 @@ static void add_folder(void *state, const char *path, ino_t inode)
 	folders->paths[folders->count++] = folder;
 }
 
+static void remove_folder(const char *path)
+{
+	if (rmdir(path) && errno == ENOTEMPTY && new_run_forget(path))
+		rmdir(path);
+}
+
 /* Those of pods that are gone: nothing was made or removed in them for that many days. The deepest
- * goes first; rmdir leaves what is not empty. */
+ * goes first; what is not empty stays. */
 static void remove_empty(const struct finder *finder, const struct limits *limits)
 {
 	time_t before = time(NULL) - (time_t)(limits->days * (NS_PER_DAY / 1000000000u));
 
 	for (size_t i = finder->count; i-- > 1; )
 		if (finder->directories[i].changed.tv_sec < before)
-			rmdir(finder->directories[i].path);
+			remove_folder(finder->directories[i].path);
 }
 
 static int clean_folders(const char *root, const struct limits *limits, const struct opts *opts)

@@ -2,11 +2,11 @@
 /* Levels of all recordings, by run; and a file with the runs that were given out. */
 #include "analysis/cmd/reading/new_run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +44,24 @@ static void look_at(struct ended_run *run, const char *path)
 
 /* ---- the file ---- */
 
+#define GIVEN ".cuflight-reported"
+
+bool new_run_forget(const char *directory)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool has_others = false;
+	DIR *dir = opendir(directory);
+
+	while (dir && (entry = readdir(dir)))
+		has_others |= strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+			      strcmp(entry->d_name, GIVEN);
+	if (dir)
+		closedir(dir);
+	snprintf(path, sizeof path, "%s/" GIVEN, directory);
+	return dir && !has_others && !unlink(path);
+}
+
 /* Locked as long as it is open: two readers do not give out one run twice. The group of a volume
  * may write it, as another container of the pod does. */
 static int open_given(const char *directory)
@@ -52,7 +70,7 @@ static int open_given(const char *directory)
 	struct stat file;
 	int fd;
 
-	snprintf(path, sizeof path, "%s/.cuflight-reported", directory);
+	snprintf(path, sizeof path, "%s/" GIVEN, directory);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0660);
 	if (fd >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode) && !flock(fd, LOCK_EX)) {
 		fchmod(fd, 0660); /* whatever the umask took; only its owner may */

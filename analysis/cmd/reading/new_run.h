@@ -11,8 +11,12 @@
 #ifndef ANALYSIS_CMD_READING_NEW_RUN_H
 #define ANALYSIS_CMD_READING_NEW_RUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 size_t new_run(const char *directory);
+
+/* Of a directory that has nothing else: true, and its note is gone. */
+bool new_run_forget(const char *directory);
 
 #endif

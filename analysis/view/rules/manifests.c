@@ -200,6 +200,7 @@ static const char daemonset[] =
 	HEAD "daemonset\n"
 	"# One server for each node. Recordings survive their pods, in /var/lib/cuflight of the\n"
 	"# node, each pod's in a folder of its own, which is all that the pod sees of it.\n"
+	"# A pod whose folder was empty for longer than --days has lost it until it restarts.\n"
 	"# Servers that are not root need: mkdir -m 0777 /var/lib/cuflight, on each node.\n"
 	TOKEN
 	"---\n"

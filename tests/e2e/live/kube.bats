@@ -127,8 +127,13 @@ words_of() { read_manifest "$1" words "$2" "${in_place[@]}" >words && mapfile -t
 	in_place=("/bin/cuflight=$cuflight" "/recordings/=$PWD/rec/")
 	start_server one '' rec/shop/pod-1/server/
 	start_server two '' rec/shop/pod-2/server/
+	start_server three '' rec/shop/pod-3/server/
 	order one weights 10
 	order two weights 10
+	order three weights 10
+	kill_server three
+	"$cuflight" report --new rec/shop/pod-3/server >said
+	[ -e rec/shop/pod-3/server/.cuflight-reported ]
 	mkdir -p rec/shop/pod-0/server
 	"$cuflight" env --k8s=daemonset >daemonset.yml
 	words_of daemonset.yml cuflight-clean
@@ -136,6 +141,7 @@ words_of() { read_manifest "$1" words "$2" "${in_place[@]}" >words && mapfile -t
 	"${words[@]/--every=3600/--every=1}" >removed 2>said.clean 3>&- &
 	started+=" $!"
 	until_true 60 [ ! -e rec/shop/pod-0 ]
+	until_true 60 [ ! -e rec/shop/pod-3 ]
 	[ -e rec/shop/pod-1/server ]
 	kill_server one
 	until_true 60 [ ! -e rec/shop/pod-1 ]
