@@ -15,10 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "interpose/code/cfi.h"
 #include "interpose/code/modules.h"
 
 enum { ROUNDS = 40, RULE_STEP = 5, TABLE_HEAD_BYTES = 12 };
+#if defined __aarch64__
+enum { FP_HIGHEST = -8 };
+#else
+enum { FP_HIGHEST = -16 }; /* below the return address */
+#endif
 
 static struct link_map *library; /* nothing in it is called */
 static struct cuf_object object;
@@ -56,7 +62,8 @@ static unsigned try_all(void)
 		assert_in_range(rule.kind, CUF_RULE_SP, CUF_RULE_SP_LOW);
 		if (rule.kind == CUF_RULE_SP || rule.kind == CUF_RULE_FP) {
 			assert_true(rule.fp_offset == 0 ||
-			            (rule.fp_offset <= -16 && rule.fp_offset % 8 == 0));
+			            (cuf_rule_fp_offset(&rule) <= FP_HIGHEST &&
+			             cuf_rule_fp_offset(&rule) % 8 == 0));
 			followed++;
 		}
 	}
@@ -109,7 +116,7 @@ static int set_up(void **state)
 	if (!whole || search_bytes >= tables_bytes)
 		return -1;
 	memcpy(whole, tables, tables_bytes);
-	page = object.eh_frame_hdr & ~4095ul;
+	page = object.eh_frame_hdr & -(uintptr_t)sysconf(_SC_PAGESIZE);
 	return mprotect((void *)page, span.end - page, PROT_READ | PROT_WRITE);
 }
 

@@ -9,9 +9,10 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
-enum { PAGE = 4096, SYMBOLS = 3000 };
+enum { SYMBOLS = 3000 };
 
 static struct cuf_symbol_pieces pieces;
 
@@ -57,7 +58,8 @@ static void a_function_of_libc(void **state)
 static void a_table_that_is_gone(void **state)
 {
 	static uint32_t hash[2] = { 1, SYMBOLS };
-	uint8_t *symbols = mmap(NULL, 32 * PAGE, PROT_READ | PROT_WRITE,
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *symbols = mmap(NULL, 32 * page, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const ElfW(Dyn) dynamic[] = {
 		{ DT_SYMTAB, { .d_ptr = (uintptr_t)symbols } },
@@ -71,11 +73,11 @@ static void a_table_that_is_gone(void **state)
 	assert_int_equal(cuf_module_symbols(&pieces, 0, (uintptr_t)dynamic, 1000000, compare,
 					    &wanted),
 			 SYMBOLS);
-	munmap(symbols + PAGE, 31 * PAGE);
+	munmap(symbols + page, 31 * page);
 	assert_int_equal(cuf_module_symbols(&pieces, 0, (uintptr_t)dynamic, 1000000, compare,
 					    &wanted),
-			 PAGE / sizeof(ElfW(Sym)));
-	munmap(symbols, PAGE);
+			 page / sizeof(ElfW(Sym)));
+	munmap(symbols, page);
 	assert_int_equal(cuf_module_symbols(&pieces, 0, (uintptr_t)dynamic, 1000000, compare,
 					    &wanted),
 			 0);

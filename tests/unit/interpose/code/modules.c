@@ -237,7 +237,6 @@ static void a_relative_path_is_made_absolute(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
-/* An address means another object once one was closed there; the same one is recognised. */
 /* As when another thread closes it at this moment: the loader still answers. */
 static void an_object_that_is_being_unmapped(void **state)
 {
@@ -256,6 +255,7 @@ static void an_object_that_is_being_unmapped(void **state)
 	cuf_modules_changed();
 }
 
+/* An address means another object once one was closed there; the same one is recognised. */
 static void a_place_where_an_object_was_closed(void **state)
 {
 	struct link_map *map = open_spare(0);
