@@ -28,7 +28,7 @@ struct offsets {
 	uint8_t text_state, text_length, text_ascii_bytes;
 };
 enum { WORD_VERSION = 1, OFFSET_MAX = 4096, CODE_VERSION_AFTER = 24 };
-static const char cookie[8] = "xdebugpy";
+static const char cookie[] = "xdebugpy";
 
 static const struct offsets offsets[] = {
 	{ .minor = 13, .kind_shift = 2, .thread_frame = 23, .thread_id = 24,
@@ -71,7 +71,7 @@ static bool read_offsets(const uint64_t *runtime, uint32_t version, const struct
 		{ words->text_ascii_bytes, &layout->text_ascii_bytes },
 	};
 
-	if (memcmp(runtime, cookie, sizeof cookie) || runtime[WORD_VERSION] != version)
+	if (memcmp(runtime, cookie, sizeof cookie - 1) || runtime[WORD_VERSION] != version)
 		return false;
 	*layout = (struct cuf_python_layout){
 		.minor = words->minor,

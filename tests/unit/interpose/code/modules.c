@@ -250,7 +250,7 @@ static void an_object_that_is_being_unmapped(void **state)
 	seen = find(map->l_addr);
 	assert_non_null(seen.last);
 	assert_int_equal(seen.last->build_id_bytes, 0);
-	assert_int_equal(mprotect((void *)object.start, 4096, PROT_READ), 0);
+	assert_int_equal(mprotect((void *)object.start, 4096, PROT_READ | PROT_EXEC), 0);
 	assert_int_equal(dlclose(map), 0);
 	cuf_modules_changed();
 }
