@@ -35,7 +35,8 @@
 /* Calls of the allocator behind us are recognised by their return address. */
 static bool is_recording_maps(const void *caller)
 {
-	return __builtin_expect(cuf_options.large_maps || cuf_options.mmap ||
+	return cuf_options.host != CUF_HOST_OFF &&
+	       __builtin_expect(cuf_options.large_maps || cuf_options.mmap ||
 				cuf_options.python_objects, 1) &&
 	       !cuf_real_allocator_holds(caller) &&
 	       (cuf_thread_is_attached() ||

@@ -217,6 +217,33 @@ EOF
 	report_has 'd.processes.some((p) => p.host.maps.python_arena_bytes > 10 << 20)'
 }
 
+@test "with host=off a forked child that maps memory makes no recording for it" {
+	cat >child.c <<-'END'
+		#include <stdio.h>
+		#include <sys/mman.h>
+		#include <sys/resource.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			struct rusage before, after;
+			if (fork())
+				return wait(NULL) < 0;
+			getrusage(RUSAGE_SELF, &before);
+			if (mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+				return 1;
+			getrusage(RUSAGE_SELF, &after);
+			return printf("%ld\n", after.ru_minflt - before.ru_minflt) < 0;
+		}
+	END
+	"${CC:-cc}" child.c -o child
+	for host in off sampled; do
+		CUFLIGHT_OPTIONS=host=$host CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so ./child >faults.$host
+	done
+	[ "$(<faults.off)" -lt 20 ] # pages that the call touched for the first time
+	[ "$(<faults.sampled)" -gt 50 ]
+}
+
 @test "maps past malloc are followed with mmap=1: split, moved, replaced, refused" {
 	told_right --host=full --mmap=1 -- host_maps
 	told_right --mmap=1 -- host_maps
