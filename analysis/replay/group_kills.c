@@ -26,8 +26,7 @@ static uint64_t count_now(const char *directory, const char *name)
 	return count;
 }
 
-/* A recording may name any path: only those of groups are opened, and no root is one. */
-static bool is_below_root(const char *directory)
+bool group_is_below_root(const char *directory)
 {
 	static const char root[] = "/sys/fs/cgroup/", memory[] = "memory";
 	if (!directory || strncmp(directory, root, sizeof root - 1) != 0 || strstr(directory, ".."))
@@ -39,7 +38,8 @@ uint64_t group_kills_since_start(const struct reader *reader, const struct meta 
 {
 	const char *directory = meta_text(meta, CUF_META_CGROUP);
 	uint64_t before = meta_limit(meta, "oom_kill"), now;
-	if (before == CUF_UNKNOWN || !is_below_root(directory) || !is_this_boot(&reader->header))
+	if (before == CUF_UNKNOWN || !group_is_below_root(directory) ||
+	    !is_this_boot(&reader->header))
 		return CUF_UNKNOWN;
 	now = count_now(directory, "memory.events");
 	if (now == CUF_UNKNOWN)

@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include "analysis/recording/meta.h"
 
+/* A recording may name any path: only those of groups are opened, and no root is one. */
+bool group_is_below_root(const char *directory);
+
 /* Processes of the group that were killed since the recording began. */
 uint64_t group_kills_since_start(const struct reader *reader, const struct meta *meta);
 

@@ -13,22 +13,16 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
+#include "analysis/replay/group_kills.h"
 #include "analysis/replay/run_groups.h"
 
 /* ---- the control group ---- */
-
-static bool is_below_root(const char *directory)
-{
-	static const char root[] = "/sys/fs/cgroup/";
-
-	return !strncmp(directory, root, sizeof root - 1) && !strstr(directory, "..");
-}
 
 static FILE *open_in(const char *directory, const char *name)
 {
 	char path[600];
 
-	if (!is_below_root(directory) ||
+	if (!group_is_below_root(directory) ||
 	    snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
 		return NULL;
 	return fopen(path, "re");
