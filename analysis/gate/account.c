@@ -138,7 +138,7 @@ static void take_peaks(const struct account_process *from)
 }
 
 /* all groups but HOST and PYTHON */
-static void account_device(const struct account_process *from)
+static void take_device_ends(const struct account_process *from)
 {
 	uint64_t sums[GROUP_HOST] = { 0 };
 	bool exact = take_sites(from, from->recorded->peaks.end_seq, GROUP_MAX, sums);
@@ -150,7 +150,6 @@ static void account_device(const struct account_process *from)
 			account_add(&from->account->end[i], sums[i], sums[i], CUF_UNKNOWN,
 				    overwritten);
 	}
-	take_peaks(from);
 }
 
 /* ---- host memory: its events are followed once, for the peaks and for who held them ---- */
@@ -401,18 +400,24 @@ static void take_counted_peaks(struct account *account, const struct facts *fact
 	account->peak[GROUP_DEVICE] = peak;
 }
 
-void account_read(struct account *out, const struct facts *facts, struct run *run,
-		  struct arena *arena)
+void account_begin(struct account *out, const struct facts *facts, struct run *run,
+		   struct arena *arena)
 {
 	*out = (struct account){ .arena = arena };
 	hash_index_init(&out->index, 64);
 	start(out);
+	for (uint32_t i = 0; i < run->count; i++)
+		take_device_ends(&(struct account_process){ out, facts, &run->processes[i], i });
+}
+
+void account_end(struct account *account, const struct facts *facts, struct run *run)
+{
 	for (uint32_t i = 0; i < run->count; i++) {
-		struct account_process from = { out, facts, &run->processes[i], i };
-		account_device(&from);
+		struct account_process from = { account, facts, &run->processes[i], i };
+		take_peaks(&from);
 		account_host(&from);
 	}
-	take_counted_peaks(out, facts);
+	take_counted_peaks(account, facts);
 }
 
 void account_free(struct account *account)

@@ -6,9 +6,10 @@
  * Rings that lost events still tell the end, and a lower bound of the peak. A peak of sampled host
  * memory is an estimate with a 95 % interval.
  *
- * Contract: the facts were built with all_peaks. account_read walks over the recordings behind
- * them; it always fills *out, freed by account_free. Stacks have a copy of their addresses, in the
- * arena.
+ * Contract: the facts were built with all_peaks; the recordings behind them are read. account_begin
+ * takes the ends of the driver's memory and account_end the rest, so that what goes back from the
+ * end to a peak may do it in between: each event is undone once. *out is freed by account_free.
+ * Stacks have a copy of their addresses, in the arena.
  */
 #ifndef ANALYSIS_GATE_ACCOUNT_H
 #define ANALYSIS_GATE_ACCOUNT_H
@@ -36,8 +37,9 @@ struct account {
 	struct hash_index index; /* private: process, group and stack to a place in sites */
 };
 
-void account_read(struct account *out, const struct facts *facts, struct run *run,
-		  struct arena *arena);
+void account_begin(struct account *out, const struct facts *facts, struct run *run,
+		   struct arena *arena);
+void account_end(struct account *account, const struct facts *facts, struct run *run);
 void account_free(struct account *account);
 
 #endif

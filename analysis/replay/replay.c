@@ -174,19 +174,20 @@ void replay_index_end(struct replay_index *index)
 struct undo {
 	struct liveset *live;
 	struct events *events;
-	uint64_t to;
+	size_t first; /* event after the moment: those before it stay */
 	size_t looks; /* at earlier events */
 	bool replaced;
 };
 
-/* The last ALLOC or FREE at the address before event i, plus one; 0: none. */
+/* The last ALLOC or FREE at the address before event i, plus one; 0: none, or it will be undone
+ * itself. */
 static size_t before(struct undo *undo, size_t i, struct cuf_event *event)
 {
 	struct events *events = undo->events;
 
 	if (!events->earlier)
 		index_events(events);
-	if (!events->earlier[i])
+	if (!events->earlier[i] || events->earlier[i] > undo->first)
 		return 0;
 	*event = events_get(events, events->earlier[i] - 1);
 	if (++undo->looks % LOOKS_MOST == 0)
@@ -194,25 +195,22 @@ static size_t before(struct undo *undo, size_t i, struct cuf_event *event)
 	return events->earlier[i];
 }
 
-/* A FREE has its block, except where it was born: its ALLOC knows that. An event in between that is
- * after the moment will be undone itself. */
+/* A FREE has its block, except where it was born: its ALLOC knows that. */
 static void put_back_freed(struct undo *undo, size_t i, struct cuf_block *block)
 {
 	struct cuf_event earlier;
 	size_t at = before(undo, i, &earlier);
 
-	if (at && earlier.seq <= undo->to) {
-		while (at && earlier.op != CUF_OP_ALLOC)
-			at = before(undo, at - 1, &earlier);
-		if (at) {
-			struct cuf_block born = block_of(&earlier);
+	while (at && earlier.op != CUF_OP_ALLOC)
+		at = before(undo, at - 1, &earlier);
+	if (at) {
+		struct cuf_block born = block_of(&earlier);
 
-			block->seq = born.seq;
-			block->time_ns = born.time_ns;
-			block->tid = born.tid;
-			block->hook = born.hook;
-			block->label = born.label;
-		}
+		block->seq = born.seq;
+		block->time_ns = born.time_ns;
+		block->tid = born.tid;
+		block->hook = born.hook;
+		block->label = born.label;
 	}
 	liveset_take(undo->live, block->key, NULL);
 	liveset_put(undo->live, block);
@@ -231,8 +229,7 @@ static void undo_event(struct undo *undo, size_t i, const struct cuf_event *even
 		return;
 	}
 	liveset_take(undo->live, block.key, NULL);
-	if (!undo->replaced || !before(undo, i, &hidden) || hidden.seq > undo->to ||
-	    hidden.op != CUF_OP_ALLOC)
+	if (!undo->replaced || !before(undo, i, &hidden) || hidden.op != CUF_OP_ALLOC)
 		return;
 	block = block_of(&hidden);
 	liveset_put(undo->live, &block);
@@ -262,17 +259,15 @@ static void undo_ring(struct events *events, const struct events *labels, uint64
 	struct role_walk roles = { labels, labels->roles.count, events == labels };
 	struct undo state = { .live = live,
 			      .events = events,
-			      .to = to,
+			      .first = events_after(events, to),
 			      .replaced = events->reader->header.replaced != 0 };
 	size_t passed = 0;
 	if (to >= events->last_seq || to >= from)
 		return;
 	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from);
-	     i--;) {
+	     i-- > state.first;) {
 		struct cuf_event event = events_get(events, i);
 		events_passed(events, passed++);
-		if (event.seq <= to)
-			break;
 		if (!is_replayed(&event))
 			continue;
 		label_blocks_after(&roles, event.seq, live);
