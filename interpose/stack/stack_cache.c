@@ -154,7 +154,8 @@ static __attribute__((noinline)) READS_STACKS bool find_caller(struct plain_walk
 {
 	const struct word *frame = __builtin_frame_address(0);
 	const uintptr_t hook = walk->start;
-	uintptr_t ip = strip_signature(frame[1].value), sp = CALLERS_SP(frame), cfa;
+	uintptr_t ip = strip_signature(frame[1].value), cfa;
+	uintptr_t sp = callers_sp(walk->walker->rules, frame);
 
 	if (!cuf_walker_on_own_stack(walk->walker, sp))
 		return false;
@@ -184,7 +185,7 @@ static inline uintptr_t return_below(struct cuf_walker *walker, uintptr_t ip)
 #else
 static inline bool find_caller(struct plain_walk *walk)
 {
-	walk->sp = CALLERS_SP((const struct word *)walk->start);
+	walk->sp = walk->start + 16;
 	return true;
 }
 
@@ -360,7 +361,7 @@ static __attribute__((noinline)) READS_STACKS void walk_uncached(struct plain_wa
 	const struct word *frame = __builtin_frame_address(0);
 	const struct cuf_walk_state from = {
 		.ip = strip_signature(frame[1].value),
-		.sp = CALLERS_SP(frame),
+		.sp = callers_sp(walk->walker->rules, frame),
 		.fp = frame[0].value,
 		.above = hook,
 	};

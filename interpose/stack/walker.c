@@ -548,7 +548,6 @@ __attribute__((noinline)) READS_STACKS unsigned cuf_walk(struct cuf_walker *walk
 	struct walk walk = {
 		.walker = walker,
 		.ip = strip_signature(frame[1].value),
-		.sp = CALLERS_SP(frame),
 		.fp = frame[0].value,
 		.above = above,
 		.frames = frames,
@@ -559,6 +558,7 @@ __attribute__((noinline)) READS_STACKS unsigned cuf_walk(struct cuf_walker *walk
 	if (walker->rules) {
 		if (walker->generation != generation)
 			cuf_walker_renew(walker, generation);
+		walk.sp = callers_sp(walker->rules, frame);
 		if (!walk_quickly(&walk)) /* careful steps need more stack than a hook may take */
 			cuf_on_side_stack(walk_on, &walk);
 	}

@@ -45,13 +45,6 @@ static inline uintptr_t strip_signature(uintptr_t ip)
 #endif
 }
 
-/* Of the calling function's frame. On aarch64 the frame record is at the lower end of its frame. */
-#if defined __aarch64__
-#define CALLERS_SP(frame) (uintptr_t)__builtin_dwarf_cfa()
-#else
-#define CALLERS_SP(frame) (uintptr_t)((frame) + 2)
-#endif
-
 /*
  * Return addresses differ in their low bits.
  */
@@ -88,6 +81,29 @@ static inline struct cuf_rule *find_rule(struct cuf_rule *rules, uintptr_t ip)
 	if (__builtin_expect(near->ip == ip, 1))
 		return near;
 	return cuf_rule_find_far(near, rules, ip);
+}
+
+/*
+ * The stack pointer of the caller of the function that this is part of; frame: its
+ * __builtin_frame_address(0). On aarch64 the frame record is at the lower end of its frame, and
+ * clang's __builtin_dwarf_cfa is that end: the function's own rule has the size.
+ */
+static inline __attribute__((always_inline)) uintptr_t callers_sp(struct cuf_rule *rules,
+								  const struct word *frame)
+{
+#if defined __aarch64__
+	uintptr_t here, sp;
+	const struct cuf_rule *rule;
+
+	__asm__ volatile("adr %0, .\n\tmov %1, sp" : "=r"(here), "=r"(sp));
+	rule = find_rule(rules, here + 4);
+	if ((rule->kind & ~CUF_RULE_OWN) == CUF_RULE_FP)
+		sp = (uintptr_t)frame;
+	return sp + (uintptr_t)(intptr_t)rule->cfa_offset;
+#else
+	(void)rules;
+	return (uintptr_t)(frame + 2);
+#endif
 }
 
 /* True when [sp, top) is the thread's own stack and readable. */
