@@ -22,17 +22,17 @@ struct keep_file {
 	struct slot slots[SLOTS];
 };
 
-static const char magic[8] = "cufwatch";
+static const char magic[] = "cufwatch";
 
 static int make_file(int fd, struct keep_file *file)
 {
 	int error;
 
 	if (pread(fd, file, sizeof *file, 0) == (ssize_t)sizeof *file &&
-	    !memcmp(file->magic, magic, sizeof magic))
+	    !memcmp(file->magic, magic, sizeof file->magic))
 		return 0;
 	memset(file, 0, sizeof *file);
-	memcpy(file->magic, magic, sizeof magic);
+	memcpy(file->magic, magic, sizeof file->magic);
 	error = posix_fallocate(fd, 0, sizeof *file);
 	if (error) {
 		errno = error;
