@@ -296,7 +296,9 @@ static void test_ending__running_is_this_boots_pid_with_its_start(void **state)
 	struct facts *facts;
 	unsigned long long ticks = 0;
 	char text[1024] = "";
+	struct stat namespace;
 	FILE *f = fopen("/proc/self/stat", "r");
+	assert_int_equal(stat("/proc/self/ns/pid", &namespace), 0);
 	assert_non_null(f);
 	text[fread(text, 1, sizeof text - 1, f)] = 0;
 	fclose(f);
@@ -308,6 +310,7 @@ static void test_ending__running_is_this_boots_pid_with_its_start(void **state)
 	for (int reused = 0; reused < 2; reused++) {
 		m = process((uint32_t)getpid(), 1, 0);
 		m->h->process_start_ticks = ticks + (unsigned)reused;
+		m->h->pid_namespace = (uint32_t)namespace.st_ino;
 		rewind(f);
 		for (unsigned i = 0; i < 16; i++) {
 			unsigned byte;
