@@ -17,7 +17,7 @@ void server_refresh(struct server *server)
 {
 	uint64_t now_ns = watch_now_ns();
 
-	if (now_ns - server->refreshed_ns < FRESH_NS)
+	if (now_ns < server->refreshed_ns + FRESH_NS)
 		return;
 	watch_refresh(&server->watch);
 	server->refreshed_ns = now_ns;
