@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@ enum { LOADERS = 2, OPENED = 8 };
 
 static const char *plugin_path;
 static bool running;
+static sem_t begun;
 static pthread_rwlock_t in_a_call = PTHREAD_RWLOCK_INITIALIZER;
 
 static void open_one(unsigned which, void **opened)
@@ -45,6 +47,8 @@ static void *open_and_close(void *first)
 	void *opened[OPENED] = { 0 };
 	unsigned count = 0;
 
+	free(malloc(1));
+	sem_post(&begun);
 	for (unsigned turn = (unsigned)(uintptr_t)first;; turn++) {
 		pthread_rwlock_rdlock(&in_a_call);
 		if (opened[turn % OPENED])
@@ -69,9 +73,15 @@ void loaders_start(const char *path)
 	pthread_rwlockattr_init(&writers_first);
 	pthread_rwlockattr_setkind_np(&writers_first, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
 	pthread_rwlock_init(&in_a_call, &writers_first);
-	for (uintptr_t i = 0; i < LOADERS; i++)
-		if (!pthread_create(&thread, NULL, open_and_close, (void *)(i * 5)))
-			pthread_detach(thread);
+	sem_init(&begun, 0, 0);
+	for (uintptr_t i = 0; i < LOADERS; i++) {
+		if (pthread_create(&thread, NULL, open_and_close, (void *)(i * 5)))
+			continue;
+		pthread_detach(thread);
+		/* a thread's arena takes 64 MiB of addresses, which a limit does not expect */
+		while (sem_wait(&begun))
+			;
+	}
 	running = true;
 }
 
