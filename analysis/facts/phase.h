@@ -6,7 +6,7 @@
 #ifndef ANALYSIS_FACTS_PHASE_H
 #define ANALYSIS_FACTS_PHASE_H
 
-#include "analysis/phases/phases.h"
+#include "analysis/growth/phases.h"
 
 /* Where a phase comes from: cuflight.h, NVTX, or what the memory of the process did. */
 enum fact_phase_source { PHASE_MARK, PHASE_NVTX, PHASE_INFERRED, PHASE_SOURCE_MAX };

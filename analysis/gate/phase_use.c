@@ -8,7 +8,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/gate/changes.h"
-#include "analysis/phases/phases.h"
+#include "analysis/growth/phases.h"
 
 /* ---- one phase: its changes are followed twice, for where each peak was and who caused it ---- */
 

@@ -62,8 +62,8 @@ FAULTS = [
      'FUNCTION_ID = 1, FUNCTION_NAME = 4, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 2', 'e2e', 'export/formats'),
     ("what-if: the driver's pool refuses with free pages", 'analysis/what_if/pools.c', 'trim(pool, 0);\n\t\tif', 'if',
      'unit', 'what_if'),
-    ('nested phases have no depth', 'analysis/phases/phases_work.c', 'span.depth = outer->depth + 1;', 'span.depth = outer->depth;',
-     'unit', 'phases/phases'),
+    ('nested phases have no depth', 'analysis/growth/phases_work.c', 'span.depth = outer->depth + 1;', 'span.depth = outer->depth;',
+     'unit', 'growth/phases'),
 ]
 
 

@@ -13,7 +13,7 @@
 
 #include "analysis/facts/passes/device_groups.h"
 #include "analysis/facts/facts.h"
-#include "analysis/phases/phases.h"
+#include "analysis/growth/phases.h"
 #include "analysis/replay/run.h"
 #include "analysis/replay/sweep.h"
 

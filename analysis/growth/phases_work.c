@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Follows the level of live bytes along the events, and its extremes since any position. */
-#include "analysis/phases/phases.h"
+#include "analysis/growth/phases.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"

@@ -8,8 +8,8 @@
  * Contract: pointers are into the arena. Times are CLOCK_REALTIME in facts and CLOCK_MONOTONIC in
  * everything else here.
  */
-#ifndef ANALYSIS_PHASES_PHASES_H
-#define ANALYSIS_PHASES_PHASES_H
+#ifndef ANALYSIS_GROWTH_PHASES_H
+#define ANALYSIS_GROWTH_PHASES_H
 
 #include "analysis/growth/cycles.h"
 #include "analysis/recording/events.h"

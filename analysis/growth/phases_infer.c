@@ -4,7 +4,7 @@
  * graph capture, warm-up, serving. The rules are in analysis/facts/README.md, "Phases and
  * requests". They miss rather than guess: a program that fits none has none.
  */
-#include "analysis/phases/phases.h"
+#include "analysis/growth/phases.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

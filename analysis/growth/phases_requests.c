@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one unit of work needs and what remains after it. Units are marked requests or, without any,
  * cycles of memory. */
-#include "analysis/phases/phases.h"
+#include "analysis/growth/phases.h"
 
 #include <inttypes.h>
 #include <math.h>
