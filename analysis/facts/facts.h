@@ -21,7 +21,6 @@
 #include "analysis/facts/incident.h"
 #include "analysis/facts/live.h"
 #include "analysis/facts/process.h"
-#include "analysis/facts/process_group.h"
 #include "analysis/facts/what_if.h"
 #include "analysis/growth/growth.h"
 

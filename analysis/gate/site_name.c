@@ -7,7 +7,7 @@
 #include <string.h>
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 
 enum { FUNCTION_MAX = 512, NAME_MAX_BYTES = 8192, RUST_HASH_DIGITS = 16 };
 

@@ -15,7 +15,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/frameworks/model_name.h"
 #include "analysis/live/judge.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/watch/levels.h"

@@ -7,7 +7,7 @@
 #define ANALYSIS_WATCH_PASS_SITES_H
 
 #include "analysis/watch/pass.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 
 /* judgement: NULL where the process has ended: then a leak is what growth/ calls one. */
 void pass_sites_fill(struct pass *pass, const struct facts *facts,

@@ -51,7 +51,7 @@ FAULTS = [
      'unit', 'growth/survival'),
     ('events of threads are not put in order', 'analysis/recording/events.c', 'merge->sorted &= seq >= merge->last_seq;', ';',
      'unit', 'replay/replay'),
-    ('names are those of the next instruction', 'analysis/names/frames.c',
+    ('names are those of the next instruction', 'analysis/facts/frames.c',
      'elf_address = addr - module->base - 1;', 'elf_address = addr - module->base + 16;', 'golden', 'golden'),
     ('what the end held is compared with the peak before', 'analysis/gate/compared.c',
      'return at_end ? site->before->end.median', 'return !at_end ? site->before->end.median', 'e2e', 'gate/check'),

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 #include "analysis/gate/phase_use.h"
-#include "analysis/names/frames.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/frames.h"
+#include "analysis/facts/places.h"
 
 struct phases_view {
 	const char *path; /* of the recording, as given */

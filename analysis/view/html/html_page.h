@@ -12,7 +12,7 @@
 #define VIEW_HTML_PAGE_H
 
 #include <stdio.h>
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 #include "analysis/facts/timeline/timeline.h"
 
 enum { HTML_BYTES_MOST = 8 << 20 };

@@ -7,7 +7,7 @@
 #ifndef VIEW_HTML_SITE_ROWS_H
 #define VIEW_HTML_SITE_ROWS_H
 
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 #include "analysis/facts/timeline/timeline.h"
 
 uint32_t *site_rows(const struct timeline *timeline, struct places *places);

@@ -6,7 +6,7 @@
 #ifndef VIEW_HTML_TREE_H
 #define VIEW_HTML_TREE_H
 
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 #include "analysis/view/html/columns.h"
 #include "analysis/view/text/text.h"
 

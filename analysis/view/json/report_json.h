@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 
 /*
  * cuflight.report/1, as cuflight.report-1.schema.json describes it. It is written while it is

@@ -7,7 +7,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/host/host_ledger.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/view/tables/rows_parts.h"
 

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/facts/facts.h"
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 
 /* What is asked for. All zero is nothing; rows_filter_all() is everything. */
 struct rows_filter {

@@ -11,8 +11,8 @@
 #define VIEW_TABLES_SHEET_H
 
 #include "analysis/facts/facts.h"
-#include "analysis/names/frames.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/frames.h"
+#include "analysis/facts/places.h"
 #include "analysis/view/tables/rows.h"
 #include "analysis/view/tables/table.h"
 

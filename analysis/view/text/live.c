@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "analysis/base/units.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 
 enum { WORDS = 320, NAME = 96 };
 #define FOREVER_S 1e9 /* no machine runs for so long */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 #include "analysis/view/style.h"
 
 struct report_text_options {

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include "analysis/explain/cause.h"
 #include "analysis/facts/facts.h"
-#include "analysis/names/frames.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/frames.h"
+#include "analysis/facts/places.h"
 #include "analysis/view/style.h"
 #include "analysis/view/text/report_text.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 
 static void what_a_rebuild_changes_is_dropped(void **state)
 {

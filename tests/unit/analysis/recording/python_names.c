@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "analysis/recording/python_names.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 
 static const struct fact_meta_text texts[] = {
 	{ CUF_META_CODE, 7, 0, "Server.serve\n/srv/app/server.py\n40\n", 0 },

@@ -7,10 +7,10 @@
  * and copied into the caller's struct place, cut to fit (clean.h before printing). The
  * frames are borrowed and must outlive the places. One thread.
  */
-#ifndef ANALYSIS_NAMES_PLACES_H
-#define ANALYSIS_NAMES_PLACES_H
+#ifndef ANALYSIS_FACTS_PLACES_H
+#define ANALYSIS_FACTS_PLACES_H
 
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 
 struct place {
 	char function[160]; /* "Session.append", "module+0x1f2c"; "?" when the stack is unknown */

@@ -5,8 +5,8 @@
  * until the next call; its texts live as long as the struct frames (texts are foreign:
  * clean.h before printing). Unknown is NULL or 0. One thread.
  */
-#ifndef ANALYSIS_NAMES_FRAMES_H
-#define ANALYSIS_NAMES_FRAMES_H
+#ifndef ANALYSIS_FACTS_FRAMES_H
+#define ANALYSIS_FACTS_FRAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * Addresses to frames: the facts have the modules, symbols.h their functions,
  * python_names.h the names of Python code.
  */
-#include "analysis/names/frames.h"
+#include "analysis/facts/frames.h"
 
 #include <stdio.h>
 #include <stdlib.h>

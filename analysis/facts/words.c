@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of the enums of host.h, as in the JSON. */
+/* Names of enums of the facts, as in the JSON. */
 #include "analysis/facts/host.h"
+#include "analysis/facts/moment.h"
+
+const char *const moment_names[MOMENT_MAX] = { "incident", "end", "at", "now" };
 
 const char *const host_part_names[PART_MAX] = { "malloc_live",	 "fragmented",	  "cached",
 						"allocator",	 "python_objects",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which frame of a stack a person means by "where", and its callers in a few words. */
-#include "analysis/names/places.h"
+#include "analysis/facts/places.h"
 
 #include <stdio.h>
 #include <stdlib.h>
