@@ -11,7 +11,7 @@
 #include "analysis/device/framework_segments.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/host/heap.h"
-#include "analysis/live/live_facts.h"
+#include "analysis/explain/live/live_facts.h"
 #include "analysis/recording/pack/pack.h"
 #include "analysis/symbols/names_file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of a process that still runs, and whether it will last: how high and how low it was
- * lately, what state each call site is in, and when a resource will be used up. analysis/live/
+ * lately, what state each call site is in, and when a resource will be used up. explain/live/
  * fills it. Contract: as in facts.h.
  */
 #ifndef ANALYSIS_FACTS_LIVE_H

@@ -14,7 +14,7 @@
 #include "analysis/explain/cause.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/frameworks/model_name.h"
-#include "analysis/live/judge.h"
+#include "analysis/explain/live/judge.h"
 #include "analysis/facts/places.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"

@@ -7,7 +7,7 @@
 #include "analysis/frameworks/role_names.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/rate.h"
-#include "analysis/live/judge.h"
+#include "analysis/explain/live/judge.h"
 #include "analysis/replay/replay.h"
 
 /* Sums over the call sites of one device, or of the host. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a judge share. Contract: pure. */
-#ifndef ANALYSIS_LIVE_JUDGE_PARTS_H
-#define ANALYSIS_LIVE_JUDGE_PARTS_H
+#ifndef ANALYSIS_EXPLAIN_LIVE_JUDGE_PARTS_H
+#define ANALYSIS_EXPLAIN_LIVE_JUDGE_PARTS_H
 
-#include "analysis/live/judge.h"
+#include "analysis/explain/live/judge.h"
 
 /* The state that these figures suggest, and how long the site has risen. */
 enum live_state judge_site(const struct judge_rules *rules, const struct fact_process *process,

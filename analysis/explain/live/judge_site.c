@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of one call site, as one pass sees it; README.md has the rules with their reasons. */
-#include "analysis/live/judge_parts.h"
+#include "analysis/explain/live/judge_parts.h"
 
 #include <math.h>
 #include <string.h>

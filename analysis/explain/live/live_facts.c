@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What RECENT and a judge who is asked once add to the facts. */
-#include "analysis/live/live_facts.h"
+#include "analysis/explain/live/live_facts.h"
 
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/live/judge.h"
-#include "analysis/live/recent.h"
+#include "analysis/explain/live/judge.h"
+#include "analysis/explain/live/recent.h"
 
 enum { MINUTE_S = 60, HOUR_S = 3600 };
 #define SECOND_NS 1000000000ull

@@ -11,8 +11,8 @@
  * returns is valid until the next pass, and refers to the facts of this one. One judge is for one
  * run, and for one thread.
  */
-#ifndef ANALYSIS_LIVE_JUDGE_H
-#define ANALYSIS_LIVE_JUDGE_H
+#ifndef ANALYSIS_EXPLAIN_LIVE_JUDGE_H
+#define ANALYSIS_EXPLAIN_LIVE_JUDGE_H
 
 #include "analysis/facts/facts.h"
 

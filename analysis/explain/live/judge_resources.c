@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much is left of each resource, and for how long. */
-#include "analysis/live/judge_parts.h"
+#include "analysis/explain/live/judge_parts.h"
 
 #include <math.h>
 #include "analysis/base/numbers.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The passes of explain/facts_build.h that are about memory lately. Contract: as in
  * facts/passes/build.h. */
-#ifndef ANALYSIS_LIVE_LIVE_FACTS_H
-#define ANALYSIS_LIVE_LIVE_FACTS_H
+#ifndef ANALYSIS_EXPLAIN_LIVE_LIVE_FACTS_H
+#define ANALYSIS_EXPLAIN_LIVE_LIVE_FACTS_H
 
 #include "analysis/facts/passes/build.h"
 

@@ -7,8 +7,8 @@
  * a bucket that changes its time while it is copied is left out. Times are CLOCK_MONOTONIC ns.
  * Unknown is CUF_UNKNOWN.
  */
-#ifndef ANALYSIS_LIVE_RECENT_H
-#define ANALYSIS_LIVE_RECENT_H
+#ifndef ANALYSIS_EXPLAIN_LIVE_RECENT_H
+#define ANALYSIS_EXPLAIN_LIVE_RECENT_H
 
 #include "analysis/recording/reader.h"
 

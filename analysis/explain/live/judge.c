@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passes of a judge: what it remembers of each call site, and when that changes its state. */
-#include "analysis/live/judge.h"
+#include "analysis/explain/live/judge.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/live/judge_parts.h"
+#include "analysis/explain/live/judge_parts.h"
 
 enum {
 	SITE_LEAST_BYTES = 1 << 20,
