@@ -8,7 +8,8 @@ memory cgroup, an uncaught MemoryError, a handled one), N seeds each (1), and as
 cause, its first screen has the scenario's own line, and the first advice is the framework's own. A bounded one is right when the
 report has no cause and nothing is called a leak.
 
---framework: "plain" (the default) or those of build/frameworks, or NAME=PYTHON. --only: a pattern of "framework scenario form store
+--framework: "plain" (the default) or those of build/frameworks, or NAME=PYTHON. Of build/frameworks, transformers has PyTorch's newest
+wheel with it. --only: a pattern of "framework scenario form store
 end [bounded]". --sample: so many of them, chosen by --from. --keep: each recording stays in DIR with its truth; what is there
 already is judged again, not played again. --tap prints one line for each, and plays a wrong one twice more.
 Prints a table by framework and form, and what was said instead; 1 when less than 95 % are right, or when a bounded one raised an alarm.
@@ -34,6 +35,7 @@ AGENTS = ROOT / "tests/victims/agents"
 RIGHT_AT_LEAST = 0.95
 SECONDS = 180 # a framework starts in a few, and in a minute on a machine that has much else to do
 FORMS = ("sync", "asyncio", "threads")
+WHEELS = {"transformers": "torch-cu13"} # which a framework of build/frameworks comes without
 Row = collections.namedtuple("Row", "framework scenario form store end bounded seed")
 
 
@@ -71,7 +73,7 @@ class Run:
         row, limit = self.row, self.bench.limits[self.row.framework, self.row.scenario]
         group = Cgroup(f"cuflight-agents.{os.getpid()}.{self.place.name}", limit) if row.end == "group" else None
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("CUFLIGHT_", "LD_", "PYTHON"))}
-        environment = keep | {"TMPDIR": str(self.place), "HOME": str(self.place), "PYTHONDONTWRITEBYTECODE": "1",
+        environment = keep | {"TMPDIR": str(self.place), "HOME": str(self.place), **self.bench.paths[row.framework],
                               "CUFLIGHT_OUTPUT": f"{self.place}/recordings/", "LD_PRELOAD": str(self.bench.build / "libcuflight.so")}
         words = [row.framework, row.scenario, row.form, row.store, row.end, *(["--bounded"] if row.bounded else [])]
         command = [self.bench.pythons[row.framework], "-W", "ignore", AGENTS / "agent.py", *words, f"--seed={row.seed}"]
@@ -134,23 +136,25 @@ class Run:
         return any(kind != "do" for kind in self.said)
 
 
-def scenarios_of(framework, python):
+def scenarios_of(framework, python, paths):
     """scenario: stores, ends of each, cgroup's limit; asked of a Python that has the framework"""
     module = framework if framework == "plain" else f"with_{framework}"
     source = (f"import json, {module} as m\n"
               "ends = lambda kind, store: kind.ends[store] if isinstance(kind.ends, dict) else kind.ends\n"
               "print(json.dumps({name: [{s: ends(kind, s) for s in kind.stores}, m.STARTS_MIB + kind.starts_mib + kind.room_mib] for name, kind in m.SCENARIOS.items()}))")
     asked = subprocess.run([python, "-W", "ignore", "-c", source], cwd=AGENTS, capture_output=True, text=True, check=False,
-                           env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+                           env=os.environ | paths)
     return (json.loads(asked.stdout.splitlines()[-1]), "") if asked.returncode == 0 else ({}, asked.stderr.strip().splitlines()[-1])
 
 
 class Bench:
     def __init__(self, options):
         self.build, self.options = pathlib.Path(options.build).resolve(), options
-        self.pythons, self.limits, self.rows, self.absent = {}, {}, [], {}
+        self.pythons, self.paths, self.limits, self.rows, self.absent = {}, {}, {}, [], {}
         for word in options.framework.split(","):
             name, _, python = word.partition("=")
+            wheels = () if python else (self.build / "frameworks").glob(f"{WHEELS.get(name)}/lib/python3*/site-packages")
+            self.paths[name] = {"PYTHONPATH": ":".join(map(str, wheels)), "PYTHONDONTWRITEBYTECODE": "1"}
             self.add(name, python or (sys.executable if name == "plain" else str(self.build / f"frameworks/{name}/bin/python")))
         if options.sample:
             self.rows = random.Random(options.first).sample(self.rows, min(options.sample, len(self.rows)))
@@ -160,7 +164,7 @@ class Bench:
             self.absent[name] = f"no {python}: run scripts/setup frameworks"
             return
         self.pythons[name] = python
-        scenarios, why = scenarios_of(name, python)
+        scenarios, why = scenarios_of(name, python, self.paths[name])
         if why:
             self.absent[name] = why
         for scenario, (stores, limit) in scenarios.items():
