@@ -72,7 +72,8 @@ void phases_text(FILE *out, const struct phases_view *view)
 	char name[NAME_BYTES];
 
 	if (!uses->count) {
-		fputs("no phases or requests are marked in this recording\n", out);
+		fputs("no phases or requests are marked in this recording; those that are inferred "
+		      "are in\ncuflight report --full\n", out);
 		return;
 	}
 	for (int group = 0; group < GROUP_MAX; group++)

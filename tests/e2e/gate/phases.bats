@@ -104,5 +104,10 @@ figures() {
 	expect 2 phases a.cuf b.cuf
 	record_one
 	expect 0 phases x.cuf
-	holds out "no phases or requests are marked"
+	holds out "no phases or requests are marked" "cuflight report --full"
+	zstd -dqf "$root/tests/golden/v1/captured_graph.cuf.zst" -o graph.cuf
+	expect 0 phases graph.cuf
+	holds out "those that are inferred"
+	expect 0 report --full graph.cuf
+	holds out "graph capture  inferred"
 }

@@ -187,3 +187,33 @@ END
 	lacks 'no leak found' screen
 	grep -q '^Still growing at the end: add_node (small.c:6), ~' screen
 }
+
+@test "what is still growing is the line that holds most, though each of its call sites holds less than another's" {
+	cat >lines.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void **kept, **others;
+void add_node(void) { void **node = memset(malloc(512), 0, 512); *node = kept; kept = node; }
+void add_other(void) { void **node = memset(malloc(768), 0, 768); *node = others; others = node; }
+int main(void)
+{
+	for (long i = 0; i < 100000; i++) {
+		add_node();
+		add_node();
+		add_node();
+		add_other();
+		if (i % 1000 == 0) usleep(10000);
+	}
+	printf("kept %d\n", 146 << 20);
+	return 0;
+}
+END
+	cc -g -o lines lines.c
+	"$cuflight" run -q -o rec/ -- ./lines >truth
+	"$cuflight" report rec >screen
+	cat screen
+	grep -q '^Still growing at the end: add_node (lines.c:6), ~' screen
+	awk '/^Who held/ { getline; print; exit }' screen | grep -q 'add_node (lines.c:6)'
+}

@@ -38,6 +38,9 @@ names_own_line() {
 	# the code of the language's own library is on no line, and no name is cut inside brackets
 	! grep -qE 'alloc::|core::|std::|__rust|hashbrown|<[^>.]*\.\.' screen
 	awk 'length > 80 { exit 1 } END { exit NR > 21 }' screen
+	# advice is of what the program is seen to be
+	"$cuflight" report --full rec >full
+	! grep -nE 'LangChain|LangGraph|AutoGen|CrewAI|Transformers|PyTorch|Python|safetensors|weights' full
 }
 
 @test "Rust, optimised and killed: the program's own line, not that of its alloc crate" {

@@ -96,6 +96,15 @@ without_noted_names() {
 	grep -q '"ggml-legacy-pool"' out
 }
 
+@test "that blocks of cudaMalloc would have fitted without gaps is said where it is so, and only there" {
+	zstd -dqf "$root/tests/golden/v1/page_checkerboard.cuf.zst" -o gaps.cuf
+	expect 0 what-if gaps.cuf
+	holds out 'With every gap closed the request would have fitted' 'from one pool'
+	zstd -dqf "$root/tests/golden/v1/oom_fatal.cuf.zst" -o full.cuf
+	expect 0 what-if full.cuf
+	lacks out 'every gap'
+}
+
 @test "the table is at most 80 columns wide and 24 lines long" {
 	for name in torch_pinned_segment torch_checkerboard torch_kv; do
 		expect 0 what-if "$BATS_FILE_TMPDIR/$name.cuf"
