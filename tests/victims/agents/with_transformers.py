@@ -2,6 +2,7 @@
 """PyTorch and Transformers on the CPU: caches and logits that are kept, a loss that keeps its graph, batches at once, a model too large."""
 import os
 import tempfile
+import threading
 
 import torch
 import transformers
@@ -99,21 +100,26 @@ class Batch(work.Fanout):
 
 
 class Model(work.Model):
-    """A model of one file for each size. Its file is mapped; converted, the weights are the program's own."""
+    """A model of one file for each size. Its file is mapped; converted, the weights are the program's own. Bounded: one at a time."""
     do = "from_pretrained"
-    turns_bounded = 8
+    room_mib, turns_bounded = 240, 8
 
     def __init__(self, bounded, own, seed):
         super().__init__(bounded, own, seed)
-        self.folder = os.path.join(tempfile.mkdtemp(), "model")
-        make_model(layers=4, width=512).save_pretrained(self.folder)
+        torch.set_num_threads(1)
+        self.folder, self.loading = os.path.join(tempfile.mkdtemp(), "model"), threading.Lock()
+        make_model(width=384).save_pretrained(self.folder)
 
     def load_model(self):
         return transformers.LlamaForCausalLM.from_pretrained(self.folder, dtype=torch.float64) # here: model
 
     def answer(self, turn):
-        if not (self.bounded and len(self.kept) >= 2):
+        if not self.bounded:
             self.kept.append(self.load_model())
+            return
+        with self.loading:
+            if len(self.kept) < 2:
+                self.kept.append(self.load_model())
 
 
 SCENARIOS = {"caches": Caches, "logits": Logits, "graph": Graph, "batch": Batch, "model": Model}
