@@ -18,6 +18,7 @@
 /* a framework empties its cache and calls again within seconds */
 #define RETRY_NS 10000000000ull
 enum { AGES = 8, AGES_LEAST = 6, BLOCKS_LEAST = 8 };
+enum { WORK_EVENTS = 3 }; /* its own, and a block that comes and goes */
 
 /* The device's memory at the failure. */
 struct budget {
@@ -164,9 +165,95 @@ static bool is_other_tenant(const struct cuf_device *device, const struct budget
 }
 
 /*
- * The request would fit if everything free were in one piece, and the pieces are no mere rounding.
+ * The live blocks of one call site: the one with most of what came in the later half of the events,
+ * where it has half of that. By events, because loading takes time and waiting does, too.
  */
-static bool is_fragmented(const struct budget *budget, struct cuf_text *text)
+struct site_ages {
+	const struct cuf_incident *incident;
+	bool is_framework;
+	uint32_t stack;
+	uint64_t lead_bytes; /* by which it is ahead of all others so far */
+	uint64_t bytes, count, largest_bytes;
+	uint64_t late; /* those of the later half */
+	uint32_t ages; /* one bit for each eighth of that half */
+};
+
+/* From 0; negative: of the earlier half. */
+static int age_of(const struct site_ages *site, const struct cuf_block *block)
+{
+	return (int)((block->seq - 1) * 2 * AGES / site->incident->seq) - AGES;
+}
+
+static bool is_counted(const struct site_ages *site, const struct cuf_block *block)
+{
+	const struct cuf_incident *incident = site->incident;
+	return block->device == incident->device && block->seq && block->seq <= incident->seq &&
+	       (site->is_framework ? block->kind == CUF_KIND_FRAMEWORK
+				   : block->kind == incident->sites[0].kind);
+}
+
+/* The one that has more than all others together is left in the end. */
+static void vote(const struct cuf_block *block, void *context)
+{
+	struct site_ages *site = context;
+	if (!is_counted(site, block) || age_of(site, block) < 0)
+		return;
+	if (block->stack == site->stack) {
+		site->lead_bytes += block->bytes;
+	} else if (block->bytes <= site->lead_bytes) {
+		site->lead_bytes -= block->bytes;
+	} else {
+		site->lead_bytes = block->bytes - site->lead_bytes;
+		site->stack = block->stack;
+	}
+}
+
+static void add_age(const struct cuf_block *block, void *context)
+{
+	struct site_ages *site = context;
+	if (!is_counted(site, block) || block->stack != site->stack)
+		return;
+	site->bytes += block->bytes;
+	site->count++;
+	if (block->bytes > site->largest_bytes)
+		site->largest_bytes = block->bytes;
+	if (age_of(site, block) < 0)
+		return;
+	site->late++;
+	site->ages |= 1u << age_of(site, block);
+}
+
+static struct site_ages ages_of(const struct cuf_incident *incident, const struct budget *budget)
+{
+	struct site_ages site = { .incident = incident, .is_framework = budget->has_framework };
+	if (!incident->site_count || !incident->seq)
+		return site;
+	cuf_ledger_each(vote, &site);
+	cuf_ledger_each(add_age, &site);
+	return site;
+}
+
+/* While others came and went: else it is loading, which is little else than its own blocks. */
+static bool is_kept_all_the_time(const struct site_ages *site)
+{
+	return site->late >= BLOCKS_LEAST && __builtin_popcount(site->ages) >= AGES_LEAST &&
+	       site->late * WORK_EVENTS <= site->incident->seq / 2;
+}
+
+static void add_growth(const struct site_ages *site, struct cuf_text *text)
+{
+	add_three(text, "", site->bytes, " in ");
+	cuf_text_number(text, site->count);
+	cuf_text_add(text, " blocks of one call site, allocated all the time and never freed: ");
+}
+
+/*
+ * The request would fit if everything free were in one piece, and the pieces are no mere rounding.
+ * Where it would fit without a growing call site as well, that would last longer, and whether that
+ * one will free follows from the order of events.
+ */
+static bool is_fragmented(const struct site_ages *site, const struct budget *budget,
+			  struct cuf_text *text)
 {
 	uint64_t parts = budget->has_framework ? FRAMEWORK_SLACK_PARTS : SLACK_PARTS;
 	uint64_t packed =
@@ -175,57 +262,26 @@ static bool is_fragmented(const struct budget *budget, struct cuf_text *text)
 		return false;
 	if (budget->slack_bytes < budget->mine_bytes / parts)
 		return false;
+	if (is_kept_all_the_time(site) &&
+	    site->bytes >= budget->request_bytes - budget->free_bytes) {
+		add_growth(site, text);
+		cuf_text_add(text, "a leak, a cache that grows, or free memory in pieces "
+				   "(gpu-leak, kv-cache-grew, fragmentation)");
+		return true;
+	}
 	add_three(text, "free memory is split into pieces; together they are ", packed,
 		  " (fragmentation)");
 	return true;
-}
-
-/* When the live blocks of one call site were allocated. */
-struct site_ages {
-	const struct cuf_incident *incident;
-	uint64_t start_ns, bytes, count, largest_bytes;
-	uint32_t ages; /* one bit for each eighth of the process's life */
-};
-
-static void add_age(const struct cuf_block *block, void *context)
-{
-	struct site_ages *site = context;
-	const struct cuf_incident *incident = site->incident;
-	uint64_t life_ns = incident->time_ns - site->start_ns + 1;
-	if (block->stack != incident->sites[0].stack || block->kind != incident->sites[0].kind)
-		return;
-	if (block->device != incident->device || block->time_ns < site->start_ns ||
-	    block->time_ns > incident->time_ns)
-		return;
-	site->bytes += block->bytes;
-	site->count++;
-	if (block->bytes > site->largest_bytes)
-		site->largest_bytes = block->bytes;
-	site->ages |= 1u << (block->time_ns - site->start_ns) * AGES / life_ns;
-}
-
-/* Of the site that holds most. */
-static struct site_ages ages_of(const struct cuf_incident *incident)
-{
-	struct site_ages site = {
-		.incident = incident, .start_ns = cuf_recording.header->first_cuda_ns
-	};
-	if (incident->site_count && site.start_ns && site.start_ns < incident->time_ns)
-		cuf_ledger_each(add_age, &site);
-	return site;
 }
 
 /* Half of what the process holds is from one site, in every part of its life. */
 static bool is_growth(const struct site_ages *site, const struct budget *budget,
 		      struct cuf_text *text)
 {
-	if (site->count < BLOCKS_LEAST || site->bytes < budget->mine_bytes / 2 ||
-	    __builtin_popcount(site->ages) < AGES_LEAST)
+	if (!is_kept_all_the_time(site) || site->bytes < budget->mine_bytes / 2)
 		return false;
-	add_three(text, "", site->bytes, " in ");
-	cuf_text_number(text, site->count);
-	cuf_text_add(text, " blocks of one call site, allocated all the time and never freed: "
-			   "a leak, or a cache that grows (gpu-leak, kv-cache-grew)");
+	add_growth(site, text);
+	cuf_text_add(text, "a leak, or a cache that grows (gpu-leak, kv-cache-grew)");
 	return true;
 }
 
@@ -276,13 +332,12 @@ static bool is_capped(const struct cuf_incident *incident, const struct budget *
  * framework.
  */
 static bool is_startup_or_growth(const struct cuf_incident *incident, const struct budget *budget,
-				 struct cuf_text *text)
+				 const struct site_ages *site, struct cuf_text *text)
 {
 	const struct cuf_device *device = &cuf_recording.devices[incident->device];
-	const struct site_ages site = ages_of(incident);
 	if (device->free_count >= device->alloc_count / 4)
-		return is_growth(&site, budget, text);
-	if (device->alloc_count < 4 || is_doubling(&site, budget))
+		return is_growth(site, budget, text);
+	if (device->alloc_count < 4 || is_doubling(site, budget))
 		return false;
 	cuf_text_add(text, "almost nothing has been freed since startup: "
 			   "model, KV cache or batch is too large ");
@@ -297,6 +352,7 @@ static bool is_startup_or_growth(const struct cuf_incident *incident, const stru
 bool cuf_verdict_cause(const struct cuf_incident *incident, struct cuf_text *text)
 {
 	struct budget budget;
+	struct site_ages site;
 	if (incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED) {
 		cuf_text_add(text,
 			     "page-locked host memory ran out, not the device (page-lock-refused)");
@@ -309,8 +365,10 @@ bool cuf_verdict_cause(const struct cuf_incident *incident, struct cuf_text *tex
 		return false;
 	budget = budget_of(incident);
 	if (is_capped(incident, &budget, text) ||
-	    is_other_tenant(&cuf_recording.devices[incident->device], &budget, text) ||
-	    is_fragmented(&budget, text))
+	    is_other_tenant(&cuf_recording.devices[incident->device], &budget, text))
 		return true;
-	return !budget.has_framework && is_startup_or_growth(incident, &budget, text);
+	site = ages_of(incident, &budget);
+	if (is_fragmented(&site, &budget, text))
+		return true;
+	return !budget.has_framework && is_startup_or_growth(incident, &budget, &site, text);
 }

@@ -39,6 +39,9 @@ native() {
 	grep -qE '^cuflight: likely: free memory is split into pieces; together they are [0-9.]+ [GM]iB \(fragmentation\)$' err
 	record 'cause_fixture other_tenant_at_load'
 	grep -qE '^cuflight: likely: other processes hold .* \(other-tenant\)$' err
+	# pieces that would do, and a leak that would do for longer
+	record 'cause_fixture leak_among_holes --seed=604 --scale=0.95'
+	grep -qE '^cuflight: likely: [0-9.]+ GiB in [0-9]+ blocks of one call site, .* \(gpu-leak, kv-cache-grew, fragmentation\)$' err
 }
 
 @test "the same lines go to the termination log when asked, and a log that cannot be written changes nothing" {
