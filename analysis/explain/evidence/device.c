@@ -398,6 +398,21 @@ static void set_at_once(struct evidence *evidence)
 		metrics[METRIC_beyond] = minus(metrics[METRIC_request], metrics[METRIC_total]);
 }
 
+/* The driver maps whole pages: of 55 MiB that are free, a request of 54.6 MiB cannot have 56. */
+static uint64_t shortfall_of(const struct evidence *evidence)
+{
+	const struct fact_incident *incident = evidence->incident;
+	const uint64_t *metrics = evidence->metrics;
+	uint64_t missing = minus(metrics[METRIC_request], metrics[METRIC_free]);
+	uint64_t asked = is_known(last_rung(incident)) ? last_rung(incident)
+						       : incident->requested_bytes;
+
+	if (missing || incident->kind == CUF_KIND_FRAMEWORK || !is_known(asked) ||
+	    metrics[METRIC_free] - metrics[METRIC_request] >= CAP_MARGIN)
+		return missing;
+	return minus(round_up_to(asked, CUF_PAGE_BYTES), metrics[METRIC_free]);
+}
+
 /* Sizes compared: request, free, total. `room` is set if the driver refused although there was
  * enough. */
 static void set_room(struct evidence *evidence)
@@ -405,7 +420,7 @@ static void set_room(struct evidence *evidence)
 	uint64_t *metrics = evidence->metrics;
 	double room = 0;
 
-	metrics[METRIC_shortfall] = minus(metrics[METRIC_request], metrics[METRIC_free]);
+	metrics[METRIC_shortfall] = shortfall_of(evidence);
 	set_at_once(evidence);
 	if (is_known(metrics[METRIC_request]) && is_known(metrics[METRIC_mine]))
 		evidence_set(evidence, SIGNAL_own,

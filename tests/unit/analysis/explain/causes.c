@@ -139,6 +139,10 @@ static void test_causes__a_model_too_large_and_a_tenant_beside_it(void **state)
 	w = begin(7 * GiB);
 	weights(&w, 16, 512 * MiB);
 	expect(&w, fails(&w, 1 * GiB, SITE_WEIGHTS), "S1.tenant", CAUSE_HIGH);
+	/* as many bytes are free, but not as many whole pages */
+	w = begin(7 * GiB + 1 * MiB);
+	weights(&w, 16, 512 * MiB);
+	expect(&w, fails(&w, room(&w) - MiB / 2, SITE_WEIGHTS), "S1.tenant", CAUSE_HIGH);
 }
 
 static void test_causes__a_cache_in_advance_and_slots(void **state)
