@@ -42,6 +42,11 @@ double budget_lasts(const struct budget *budget, enum removed what)
 	return (double)spare / (double)budget->grown_bytes;
 }
 
+static enum budget_sort sort_in(const struct budget *budget, enum removed what)
+{
+	return budget->rows[what].is_usual ? BUDGET_PURPOSE : budget_sort_of(what);
+}
+
 /* The best of those that are enough by themselves. */
 static enum removed decide_one(const struct budget *budget)
 {
@@ -55,7 +60,7 @@ static enum removed decide_one(const struct budget *budget)
 		if (!budget_is_enough(budget, what) ||
 		    budget_lasts(budget, what) < LASTS_AS_LONG * longest)
 			continue;
-		if (best == REMOVED_NOTHING || budget_sort_of(what) < budget_sort_of(best))
+		if (best == REMOVED_NOTHING || sort_in(budget, what) < sort_in(budget, best))
 			best = what;
 	}
 	return best;
@@ -103,7 +108,7 @@ static enum removed decide_without(const struct budget *budget, enum removed wha
 	if (!row->inferred)
 		return decide(&other).what;
 	row->present = false;
-	if (row->or_else != REMOVED_NOTHING && !other.rows[row->or_else].present)
+	if (row->or_else != REMOVED_NOTHING && !budget_is_enough(&other, row->or_else))
 		other.rows[row->or_else] = (struct budget_row){
 			.present = true,
 			.most = row->most,

@@ -9,7 +9,8 @@
  *    has no limit, and neither has any removal where nothing grew. Loading ends by itself, so
  *    half as much again as was loaded has no limit, too.
  * 3. Of those that last longest (within a fifth), defects come before what is configured, and that
- *    before the purpose of the program. Of equal ones the first of enum removed is the cause.
+ *    before the purpose of the program. A defect that any program has comes with the purpose. Of
+ *    equal ones the first of enum removed is the cause.
  * 4. If none is enough, the smallest pair that is. If no pair is either, the model does not fit.
  * 5. The decision is made again at the other end of each doubtful figure, and without each row of
  *    which it is only inferred what it is. It is sure if it is always the same.
@@ -29,6 +30,7 @@ struct budget_row {
 	bool inferred;        /* what it is: by its shape, and no name states it */
 	enum removed or_else; /* what else has that shape; REMOVED_NOTHING */
 	bool stops_growth;
+	bool is_usual;        /* any program has so much of it */
 	uint64_t least, most; /* bytes that it frees */
 };
 

@@ -73,6 +73,9 @@ static struct budget_row row_of(const struct evidence *evidence, enum removed wh
 		row.present = false;
 	if (what == REMOVED_GAPS && evidence->incident->fits_if_packed == FACT_CANNOT_TELL)
 		row.least = 0;
+	if (what == REMOVED_GAPS)
+		row.is_usual = (double)row.most <
+			       USUAL_SLACK * (double)known_or_zero(evidence->metrics[METRIC_mine]);
 	if (row.inferred)
 		row.inferred = !is_plain(evidence, what);
 	row.or_else = or_else(what);

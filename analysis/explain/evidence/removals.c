@@ -23,11 +23,11 @@ static uint64_t reserved(const struct evidence *evidence)
 
 	if (evidence_holds(evidence, SIGNAL_kv_done))
 		return metrics[METRIC_kv];
-	if (evidence_holds(evidence, SIGNAL_kv_prealloc) ||
-	    evidence_holds(evidence, SIGNAL_family_next))
+	if (evidence_holds(evidence, SIGNAL_family_next))
 		return known_or_zero(metrics[METRIC_family_bytes]) +
 		       known_or_zero(metrics[METRIC_request]);
-	return CUF_UNKNOWN;
+	/* in one buffer: equal blocks are something else */
+	return evidence_holds(evidence, SIGNAL_kv_prealloc) ? metrics[METRIC_request] : CUF_UNKNOWN;
 }
 
 static uint64_t part(const struct demand *demand, enum demand_part which)

@@ -35,6 +35,7 @@
 
 /* ---- shares: a number below 1, or the part "one in so many" ---- */
 #define SLACK_SHARE 0.003      /* of what the process holds: less slack does not matter */
+#define USUAL_SLACK 0.01       /* the same: so much is in gaps of any program that frees */
 #define PACKED_NOT 0.99        /* it would fit by a hair, and not because of the holes */
 #define MOSTLY 0.6             /* of rises, layers, bytes of a burst: equal matrices are half */
 #define MUCH_SHARE 0.2         /* explains a good part of resident memory */

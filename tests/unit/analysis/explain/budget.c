@@ -69,6 +69,13 @@ static void test_a_defect_comes_before_what_is_configured(void **state)
 	/* too little is no cause, whatever it is */
 	add(&budget, REMOVED_TENANT, 99 * MiB);
 	expect(&budget, REMOVED_KV, REMOVED_NOTHING, REMOVED_NOTHING);
+	/* and neither is a defect that any program has, where something else is enough */
+	add(&budget, REMOVED_GAPS, 120 * MiB);
+	expect(&budget, REMOVED_GAPS, REMOVED_NOTHING, REMOVED_NOTHING);
+	budget.rows[REMOVED_GAPS].is_usual = true;
+	expect(&budget, REMOVED_KV, REMOVED_NOTHING, REMOVED_NOTHING);
+	budget.rows[REMOVED_KV].present = budget.rows[REMOVED_LOAD].present = false;
+	expect(&budget, REMOVED_GAPS, REMOVED_NOTHING, REMOVED_NOTHING);
 }
 
 static void test_loading_ends_by_itself(void **state)
@@ -108,6 +115,9 @@ static void test_what_is_doubtful_is_decided_both_ways(void **state)
 
 	budget.rows[REMOVED_CONCURRENCY].inferred = true;
 	budget.rows[REMOVED_CONCURRENCY].or_else = REMOVED_CACHE;
+	expect(&budget, REMOVED_CONCURRENCY, REMOVED_NOTHING, REMOVED_CACHE);
+	/* what it may be otherwise has a row without bytes: it has these */
+	add(&budget, REMOVED_CACHE, 0);
 	expect(&budget, REMOVED_CONCURRENCY, REMOVED_NOTHING, REMOVED_CACHE);
 	/* a figure that cannot change the answer raises no doubt */
 	budget = growing(REMOVED_LEAK);
