@@ -42,7 +42,8 @@ static enum demand_part part_of(struct build *build, const struct evidence *evid
 		return DEMAND_LEAK;
 	if (is_cache(pass, trace))
 		return DEMAND_CACHE;
-	if (site_trace_is_concurrent(trace, evidence_holds(evidence, SIGNAL_kv_named)) ||
+	if (site_trace_is_concurrent(trace, evidence_holds(evidence, SIGNAL_kv_named) ||
+						    site_trace_is_paged(trace)) ||
 	    (failing && evidence_holds(evidence, SIGNAL_concurrent)))
 		return DEMAND_CONCURRENT;
 	if ((failing && trace->allocs < 2) || site_trace_freed_share(trace) >= KEPT_MOST)

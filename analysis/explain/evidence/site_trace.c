@@ -136,6 +136,9 @@ void site_traces_alloc(struct site_traces *traces, const struct cuf_event *event
 	/* The first block of a wave always comes after frees, so it does not count. */
 	trace->interleaved += trace->live && traces->frees != trace->frees_then;
 	trace->frees_then = traces->frees;
+	trace->rows += trace->row > 0;
+	trace->groups += trace->row >= REPEATS_LEAST && trace->live;
+	trace->row = 0;
 	trace->among_work += trace->allocs && traces->work != trace->work_then;
 	trace->work_then = traces->work;
 	trace->allocs++;
@@ -165,6 +168,7 @@ void site_traces_free(struct site_traces *traces, const struct cuf_event *event)
 	traces->frees++;
 	traces->work += event->bytes >= traces->small_bytes;
 	trace->frees++;
+	trace->row++;
 	trace->live -= trace->live > 0;
 	traces->live_bytes -= least_of(event->bytes, traces->live_bytes);
 	trace->live_bytes -= least_of(event->bytes, trace->live_bytes);
@@ -245,6 +249,11 @@ static bool has_own_sizes(const struct site_trace *trace)
 bool site_trace_repeats(const struct site_trace *trace)
 {
 	return site_trace_freed_share(trace) >= 0.4;
+}
+
+bool site_trace_is_paged(const struct site_trace *trace)
+{
+	return trace->rows >= SERIES_LEAST && trace->groups * 2 >= trace->rows;
 }
 
 bool site_trace_is_concurrent(const struct site_trace *trace, bool in_cache)

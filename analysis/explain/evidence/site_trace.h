@@ -40,6 +40,8 @@ struct site_trace {
 	uint64_t among_work; /* its allocations with such frees since the one before */
 	/* allocations with frees since the one before, while another of its blocks was live */
 	uint64_t interleaved;
+	/* frees in a row, so far; such rows; those of several blocks while others stayed */
+	uint64_t row, rows, groups;
 	/* live bytes at the highest moment numbered peak_number; see site_traces_at_peak */
 	uint64_t peak_bytes, peak_number;
 };
@@ -88,6 +90,8 @@ bool site_trace_repeats(const struct site_trace *trace);
 /* Keys and values come from two lines, in blocks of one size, and about as many of them are live. A
  * site is its own twin. */
 bool site_trace_is_twin(const struct site_trace *one, const struct site_trace *other);
+/* Its requests end with several blocks each while others go on: those are pages, as of a cache. */
+bool site_trace_is_paged(const struct site_trace *trace);
 /* Many blocks at once, as never before, that are freed again: requests served at the same time, by
  * many threads or by an event loop. Of a cache (in_cache), sizes must show that they are not its
  * pages. NULL: no. */

@@ -221,7 +221,7 @@ static bool set_siblings(struct evidence *evidence, const struct event_pass *pas
 {
 	uint64_t *metrics = evidence->metrics;
 	const struct site_trace *same_size = site_traces_of(&pass->same_size, 1);
-	bool in_cache = evidence_holds(evidence, SIGNAL_kv_named);
+	bool in_cache = evidence_holds(evidence, SIGNAL_kv_named) || site_trace_is_paged(trace);
 	bool here = site_trace_is_concurrent(trace, in_cache);
 	bool concurrent = here || site_trace_is_concurrent(same_size, in_cache);
 
