@@ -8,7 +8,8 @@ every event and time that evidence points at is looked up in the recording. Prin
 share of right verdicts; 1 when it is below 97 %, or when a healthy program was said to leak.
 --from=101 plays seeds that no threshold was looked at with: those were set on 1 to 20.
 --nameless plays programs without symbols: verdicts rest on arithmetic, and names only sharpen their words.
---variants needs no truth: each scenario is also played with what must not change its cause (VARIANTS). 1 when one did.
+--variants needs no truth: each scenario is also played with what must not change its cause (VARIANTS). 1 when one did. Without
+names a doubt between the cause and another is no change.
 --advice follows the advice, where it is a setting: the scenario is played again as advised, which must fit, and with a number
 clearly beyond the advised one, which must not. A table has what was applied. --tap prints one line a scenario; --keep leaves the recordings of what went wrong in DIR.
 """
@@ -150,9 +151,12 @@ class Run:
     def leaks(self):
         return [leak for leak in self.report["leaks"] if leak["class"] == "leak"] if self.report else []
 
+    def keep(self, folder, variant=""):
+        shutil.copytree(self.recordings, pathlib.Path(folder) / f"{self.name}.{self.seed}{variant}", dirs_exist_ok=True)
+
     def close(self, keep=None):
         if keep:
-            shutil.copytree(self.recordings, pathlib.Path(keep) / f"{self.name}.{self.seed}", dirs_exist_ok=True)
+            self.keep(keep)
         shutil.rmtree(self.place, ignore_errors=True)
 
 
@@ -344,10 +348,13 @@ class Advice:
 class Variant:
     """One scenario, and the same with one thing that must not matter."""
 
-    def __init__(self, name, seed, scale, expected, found):
-        self.name, self.seed, self.scale, self.skipped, self.notes = name, seed, scale, "", []
-        self.expected, self.found = expected, found
+    def __init__(self, option, expected, run):
+        cause = run.cause() or {}
+        self.expected, self.found = expected, run.verdict()
         self.right = self.expected[:2] == self.found[:2]
+        # nothing but a name states which of two it is: then both are named, and neither is called certain
+        other = (cause.get("runner_up") or {}).get("id") or ""
+        self.doubted = not self.right and option == "--nameless" and cause.get("confidence", 1) < HIGH and other[:2] == expected[:2]
 
 
 class Bench:
@@ -384,12 +391,17 @@ class Bench:
         """one verdict for each variant"""
         plain = Run(self, name, seed, scale)
         expected, rows = plain.verdict(), {}
-        for option in VARIANTS:
-            run = plain if option == "--last-half" else Run(self, name, seed, scale, [option])
-            if run == plain:
-                plain.forget_half()
-            rows[option] = Variant(name, seed, scale, expected, run.verdict())
-            run.close(self.options.keep if not rows[option].right else None)
+        with tempfile.TemporaryDirectory(prefix="causes.") as aside:
+            plain.keep(aside)
+            for option in VARIANTS:
+                run = plain if option == "--last-half" else Run(self, name, seed, scale, [option])
+                if run == plain:
+                    plain.forget_half()
+                rows[option] = Variant(option, expected, run)
+                if self.options.keep and not rows[option].right:
+                    run.keep(self.options.keep, option)
+                    shutil.copytree(aside, self.options.keep, dirs_exist_ok=True)
+                run.close()
         return rows
 
     def once(self, name, seed, scale):
@@ -454,16 +466,18 @@ def print_advice(results):
 
 def print_variants(results):
     """which cause became which other one"""
-    changed, played = 0, 0
+    changed, played, doubted = 0, 0, 0
     print("| scenario | variant | changed | from, to |\n|---|---|---|---|")
     for name, each in results.items():
         each = [rows for rows in each if not isinstance(rows, str)]
         for option in VARIANTS:
-            wrong = collections.Counter(f"{rows[option].expected}, {rows[option].found}" for rows in each if not rows[option].right)
+            wrong = collections.Counter(f"{rows[option].expected}, {rows[option].found}" for rows in each
+                                        if not rows[option].right and not rows[option].doubted)
             played, changed = played + len(each), changed + sum(wrong.values())
+            doubted += sum(rows[option].doubted for rows in each)
             if wrong:
                 print(f"| {name} | {option[2:]} | {sum(wrong.values())}/{len(each)} | " + "; ".join(f"{n} x{c}" for n, c in wrong.items()) + " |")
-    print(f"\n{changed} of {played} changed the cause")
+    print(f"\n{changed} of {played} changed the cause; {doubted} without names were doubted between it and another")
     return 1 if changed else 0
 
 

@@ -95,12 +95,12 @@ void slow_down(void)
 	if (!request.slow)
 		return;
 	if (last_us)
-		owed_us += (SLOWER - 1) * (clock_us(CLOCK_MONOTONIC) - last_us);
+		owed_us += (SLOWER - 1) * (clock_us(CLOCK_THREAD_CPUTIME_ID) - last_us);
 	if (owed_us >= 1000) {
 		sleep_us(owed_us);
 		owed_us = 0;
 	}
-	last_us = clock_us(CLOCK_MONOTONIC);
+	last_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* ---- the device ---- */
