@@ -12,6 +12,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import page_data  # noqa: E402
 
 CUFLIGHT = os.path.join(os.environ.get('BUILD', 'build'), 'cuflight')
 SYSROOT = ['--sysroot=' + os.environ['SYSROOT']] if 'SYSROOT' in os.environ else []
+TOTALS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'e2e', 'export', 'totals.py')
 UNITS = {'B': 1, 'KiB': 1 << 10, 'MiB': 1 << 20, 'GiB': 1 << 30, 'TiB': 1 << 40}
 FIGURE = r'(~?)([0-9.,]+) (B|KiB|MiB|GiB|TiB)'
 SCREEN_LINES = 21
@@ -123,7 +125,7 @@ def check_json(report):
     for device in report['devices']:
         total = sum(row['bytes'] or 0 for row in device['owners'] if row.get('in_sum', True))
         if device['total_bytes'] is not None and total != device['total_bytes']:
-            yield f"json: owners of GPU {device['ordinal']} sum to {total}, not to {device['total_bytes']}"
+            yield f"json: owners of GPU {device['id']} sum to {total}, not to {device['total_bytes']}"
     for process in report['processes']:
         resident = process.get('host', {}).get('resident', [])
         total = sum(row['bytes'] for row in resident)
@@ -215,13 +217,41 @@ def check_exports(recording, report, at, folder):
     found.pop('framework', None)
     if found != told:
         yield f'folded: by kind {dict(found)}, the report has {dict(told)}'
-    table = os.path.join(folder, 'sites.csv')
-    run('export', '--to=csv', '-o', table, *at, *SYSROOT, '--table=sites', recording)
-    with open(table, encoding='utf-8', newline='') as file:
-        rows = [(row['kind'], int(row['bytes']), int(row['count'])) for row in csv.DictReader(file) if int(row['bytes'])]
+    rows = [(row['kind'], int(row['bytes']), int(row['count'])) for row in rows_of('sites', recording, at, folder) if int(row['bytes'])]
     said, wanted = collections.Counter(rows), multiset(site for site in report['leaks'] if site['bytes'])
     if said != wanted:
         yield f'tables: sites {dict(said - wanted)} where the report has {dict(wanted - said)}'
+    yield from check_blocks(recording, report, at, folder)
+    if shutil.which('go'):
+        profile, document = os.path.join(folder, 'pprof'), os.path.join(folder, 'report.json')
+        run('export', '--to=pprof', '-o', profile, *at, *SYSROOT, recording)
+        with open(document, 'w', encoding='utf-8') as file:
+            json.dump(report, file)
+        done = subprocess.run([sys.executable, TOTALS, document, 'pprof', profile], capture_output=True, text=True, check=False)
+        yield from (f'pprof: {line}' for line in (done.stdout + done.stderr).splitlines())
+
+
+def rows_of(table, recording, at, folder):
+    path = os.path.join(folder, f'{table}.csv')
+    run('export', '--to=csv', '-o', path, *at, *SYSROOT, f'--table={table}', recording)
+    with open(path, encoding='utf-8', newline='') as file:
+        return list(csv.DictReader(file))
+
+
+def check_blocks(recording, report, at, folder):
+    """The rows of blocks that live at a moment, and of owners."""
+    fatal = [incident['id'] for incident in report['incidents'] if incident['fatal']]
+    moment = at or [f'--at=#{fatal[-1]}' if fatal else '--at=end']
+    found = by_kind((row['kind'], int(row['weight_bytes'])) for row in rows_of('blocks', recording, moment, folder))
+    told = by_kind((site['kind'], site['bytes']) for site in report['leaks'])
+    if found != told:
+        yield f'tables: blocks by kind {dict(found)}, the report has {dict(told)}'
+    held = collections.Counter()
+    for row in rows_of('owners', recording, at, folder):
+        held[int(row['device'])] += int(row['bytes'] or 0) * (row['in_sum'] == 'true')
+    for device in report['devices']:
+        if device['total_bytes'] is not None and held[device['id']] != device['total_bytes']:
+            yield f"tables: owners of GPU {device['id']} sum to {held[device['id']]}, not to {device['total_bytes']}"
 
 
 def check(recording):
