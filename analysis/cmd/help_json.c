@@ -5,6 +5,8 @@
 #include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
 #include "analysis/gate/measures.h"
+#include "analysis/view/commands/phases_view.h"
+#include "analysis/view/json/shapes.h"
 #include "analysis/view/metrics/metrics.h"
 #include "analysis/view/table_files/database_views.h"
 #include "analysis/view/tables/tables.h"
@@ -229,6 +231,17 @@ static struct json_object *metrics_to_json(void)
 	return list;
 }
 
+/* The published schemas, by the name of their document. */
+static struct json_object *schemas_to_json(void)
+{
+	static const struct shape *const documents[] = { &report_shape, &phases_shape };
+	struct json_object *schemas = json_object_new_object();
+
+	for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
+		json_object_object_add(schemas, documents[i]->name, schema_json(documents[i]));
+	return schemas;
+}
+
 /* Schema cuflight.help/1. The man pages and README.md are made from this document. */
 void help_json(FILE *out, const struct cmd *const *commands)
 {
@@ -250,6 +263,7 @@ void help_json(FILE *out, const struct cmd *const *commands)
 	json_object_object_add(top, "measures", measures_to_json());
 	add_tables(top);
 	json_object_object_add(top, "metrics", metrics_to_json());
+	json_object_object_add(top, "schemas", schemas_to_json());
 	fprintf(out, "%s\n",
 		json_object_to_json_string_ext(top, JSON_C_TO_STRING_PRETTY |
 						    JSON_C_TO_STRING_NOSLASHESCAPE));

@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/base/trend.h"
+#include "interpose/abi/format.h"
 
+extern const char *const kind_names[CUF_KIND_MAX];
 const char *kind_name(uint32_t kind);
 /* "GPU", "tensor"; "?" */
 const char *kind_word(uint32_t kind);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "analysis/base/clean.h"
 #include "analysis/base/units.h"
-#include "analysis/view/json/json_parts.h"
+#include "analysis/view/json/fields.h"
 
 enum { NAME_BYTES = 128, SHOWN_SITES = 3, SITE_COLUMNS = 72 };
 
@@ -93,73 +93,134 @@ void phases_text(FILE *out, const struct phases_view *view)
 
 /* ---- JSON ---- */
 
-static struct json_object *site_json(const struct phases_view *view, const struct phase_site *site)
-{
-	struct json_object *object = json_object_new_object();
-	struct place place;
+struct named_site { const struct phase_site *site; struct place place; };
 
-	place_of(view->places, &site->stack, &place);
-	json_add_text(object, "kind", gate_group_names[site->group]);
-	json_add_text(object, "moment", site->at_end ? "end" : "peak");
-	json_add(object, "bytes", json_object_new_int64(site->bytes));
-	json_add(object, "count", json_object_new_int64(site->blocks));
-	json_add_text(object, "function", place.function);
-	json_add_word(object, "file", place.file);
-	json_add_positive(object, "line", place.line);
-	json_add_word(object, "callers", place.callers);
-	json_add(object, "stack", json_stack(view->frames, &site->stack));
-	return object;
+static const void *site_of(const struct fields *fields, const void *object)
+{
+	const struct named_site *named = object;
+
+	return named->site;
 }
 
-static struct json_object *amounts_json(const struct phase_use *use)
+static const void *kept_amount(const struct fields *fields, const void *object)
 {
-	struct json_object *memory = json_object_new_object();
+	const struct phase_amount *amount = object;
 
-	for (int group = 0; group < GROUP_MAX; group++) {
-		const struct phase_amount *amount = &use->amounts[group];
-		struct json_object *object = json_object_new_object();
-		json_add_number(object, "need_bytes", amount->need_bytes);
-		json_add(object, "stay_bytes",
-			 amount->basis == BASIS_NONE ? NULL
-						     : json_object_new_int64(amount->stay_bytes));
-		json_add_basis(object, amount->basis);
-		json_add_word(object, "why", amount->why);
-		json_add(memory, gate_group_names[group], object);
+	return amount->basis == BASIS_NONE ? NULL : amount;
+}
+
+static struct json_object *moment(const struct fields *fields, const void *object)
+{
+	const struct named_site *named = object;
+
+	return json_text(named->site->at_end ? "end" : "peak");
+}
+
+static struct json_object *sort(const struct fields *fields, const void *object)
+{
+	const struct phase_use *use = object;
+
+	return json_text(use->is_request ? "request" : "phase");
+}
+
+static size_t write_sites(struct fields *fields, const struct field *field, const void *object)
+{
+	const struct phases_view *view = fields->document;
+	const struct phase_use *use = object;
+
+	for (size_t i = 0; i < use->site_count; i++) {
+		struct named_site named = { .site = &use->sites[i] };
+		place_of(view->places, &named.site->stack, &named.place);
+		fields_row(fields, NULL, field->shape, &named);
 	}
-	return memory;
+	return use->site_count;
 }
 
-static struct json_object *use_json(const struct phases_view *view, const struct phase_use *use)
+static size_t write_amounts(struct fields *fields, const struct field *field, const void *object)
 {
-	struct json_object *object = json_object_new_object();
-	struct json_object *sites = json_object_new_array();
+	const struct phase_use *use = object;
 
-	json_add_text(object, "name", use->name);
-	json_add_text(object, "sort", use->is_request ? "request" : "phase");
-	json_add_positive(object, "id", use->id);
-	json_add_positive(object, "pid", use->pid);
-	json_add_number(object, "depth", use->depth);
-	json_add_number(object, "begin_ns", use->begin_ns);
-	json_add_number(object, "end_ns", use->end_ns);
-	json_add(object, "memory", amounts_json(use));
-	for (size_t i = 0; i < use->site_count; i++)
-		json_object_array_add(sites, site_json(view, &use->sites[i]));
-	json_add(object, "sites", sites);
-	return object;
+	for (int group = 0; group < GROUP_MAX; group++)
+		fields_row(fields, gate_group_names[group], field->shape, &use->amounts[group]);
+	return GROUP_MAX;
 }
+
+static const struct words group_words = { .items = gate_group_names, .count = GROUP_MAX };
+
+#define OF struct phase_site
+static const struct field site_fields[] = {
+	{ "kind", .base = site_of, NAME(group, group_words) },
+	{ "moment", VALUE(TEXT, moment), .meaning = "peak or end" },
+	{ "bytes", .base = site_of, SIGNED(bytes),
+	  .meaning = "allocated and not freed between the begin and the moment" },
+	{ "count", .base = site_of, SIGNED(blocks) },
+#undef OF
+#define OF struct named_site
+	{ "function", TEXT_HERE(place.function),
+	  .meaning = "the innermost one of the program itself" },
+	{ "file", WORD_HERE(place.file), .meaning = "without its directory" },
+	{ "line", POSITIVE(place.line) },
+	{ "callers", WORD_HERE(place.callers) },
+#undef OF
+#define OF struct phase_site
+	{ "stack", .base = site_of, STACK(stack) },
+};
+static const struct shape site_shape = SHAPE("site", site_fields);
+#undef OF
+
+#define OF struct phase_amount
+static const struct field amount_fields[] = {
+	{ "need_bytes", NUMBER(need_bytes), .meaning = "peak over the level at the begin" },
+	{ "stay_bytes", .base = kept_amount, FIELD(SIGNED, true, stay_bytes),
+	  .meaning = "level at the end over that at the begin" },
+	{ "basis", BASIS(basis) },
+	{ "why", WORD(why), .meaning = "why it is unknown" },
+};
+static const struct shape amount_shape = SHAPE("amount", amount_fields);
+#undef OF
+
+#define OF struct phase_use
+static const struct field use_fields[] = {
+	{ "name", TEXT(name) },
+	{ "sort", VALUE(TEXT, sort), .meaning = "phase or request" },
+	{ "id", POSITIVE(id),
+	  .meaning = "that cuflight_phase_start or cuflight_request_begin returned" },
+	{ "pid", POSITIVE(pid) },
+	{ "depth", COUNT(depth), .meaning = "enclosing phases of its thread" },
+	{ "begin_ns", COUNT(begin_ns), .meaning = "since 1970" },
+	{ "end_ns", NUMBER(end_ns), .meaning = "null: open" },
+	{ "memory", .type = FIELD_MAP, .shape = &amount_shape, .rows = write_amounts,
+	  .meaning = "by kind: device, pinned, managed, framework (inside device), host, python "
+	  "(part of host)" },
+	{ "sites", ROWS(site_shape, write_sites),
+	  .meaning = "with --sites: the largest of each kind and moment" },
+};
+static const struct shape use_shape = SHAPE("phase", use_fields);
+#undef OF
+
+static const void *uses(const struct fields *fields, const void *object)
+{
+	const struct phases_view *view = object;
+
+	return view->uses;
+}
+
+#define OF struct phases_view
+static const struct field document_fields[] = {
+	{ "recording", TEXT(path), .meaning = "as given on the command line" },
+#undef OF
+#define OF struct phase_uses
+	{ "phases", .base = uses, LIST(items, count, use_shape),
+	  .meaning = "by process and begin" },
+};
+const struct shape phases_shape = SHAPE("phases", document_fields, .meaning = "What phases and "
+	"requests needed. Written by cuflight phases --json. Keys are only added. Bytes are "
+	"integers, unknown is null, never 0.");
+#undef OF
 
 void phases_json(FILE *out, const struct phases_view *view)
 {
-	struct json_stream stream;
+	struct fields fields = { .frames = view->frames, .document = view };
 
-	json_stream_begin(&stream, out, UINT64_MAX);
-	json_stream_object(&stream, NULL);
-	json_stream_value(&stream, "schema", json_text("cuflight.phases/1"));
-	json_stream_value(&stream, "recording", json_text(view->path));
-	json_stream_array(&stream, "phases");
-	for (size_t i = 0; i < view->uses->count; i++)
-		json_stream_value(&stream, NULL, use_json(view, &view->uses->items[i]));
-	json_stream_close(&stream);
-	json_stream_close(&stream);
-	json_stream_end(&stream);
+	fields_print(out, &fields, &phases_shape, view);
 }

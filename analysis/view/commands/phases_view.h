@@ -12,6 +12,7 @@
 #include "analysis/gate/phase_use.h"
 #include "analysis/facts/frames.h"
 #include "analysis/facts/places.h"
+#include "analysis/view/json/fields.h"
 
 struct phases_view {
 	const char *path; /* of the recording, as given */
@@ -22,5 +23,6 @@ struct phases_view {
 
 void phases_text(FILE *out, const struct phases_view *view);
 void phases_json(FILE *out, const struct phases_view *view);
+extern const struct shape phases_shape;
 
 #endif

@@ -2,7 +2,6 @@
 /* json-c with our rules for what is unknown and what is foreign. */
 #include "analysis/view/json/json_parts.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,13 +77,6 @@ struct json_object *json_basis(enum fact_basis basis)
 	return json_object_new_string(basis_names[basis]);
 }
 
-const char *json_layer_words(const struct fact_layer *layer)
-{
-	if (layer->bytes == CUF_UNKNOWN)
-		return NULL;
-	return layer->words;
-}
-
 void json_add(struct json_object *object, const char *key, struct json_object *value)
 {
 	json_object_object_add(object, key, value);
@@ -132,13 +124,6 @@ void json_add_bool(struct json_object *object, const char *key, bool value)
 	json_add(object, key, json_object_new_boolean(value));
 }
 
-void json_add_hex(struct json_object *object, const char *key, uint64_t addr)
-{
-	char text[24];
-	snprintf(text, sizeof text, "0x%" PRIx64, addr);
-	json_add(object, key, json_object_new_string(text));
-}
-
 void json_add_basis(struct json_object *object, enum fact_basis basis)
 {
 	json_add(object, "basis", json_basis(basis));
@@ -156,27 +141,4 @@ struct json_object *json_pid(const struct facts *facts, uint32_t process)
 	if (process >= facts->process_count)
 		return NULL;
 	return json_object_new_uint64(facts->processes[process].pid);
-}
-
-/*
- * Innermost frame first. A stack that was not recorded is an empty array, not null. Inlined
- * functions have frames of their own, with the address of their caller.
- */
-struct json_object *json_stack(struct frames *frames, const struct fact_stack *stack)
-{
-	struct json_object *array = json_object_new_array();
-	const struct frame *items;
-	size_t count = frames_of(frames, stack, &items);
-	for (size_t i = 0; i < count; i++) {
-		struct json_object *frame = json_object_new_object();
-		json_add_text(frame, "function", items[i].function);
-		json_add_text(frame, "module", items[i].module);
-		json_add_text(frame, "file", items[i].file);
-		json_add_positive(frame, "line", items[i].line);
-		json_add_text(frame, "language", items[i].language);
-		json_add_hex(frame, "address", items[i].addr);
-		json_add_bool(frame, "inlined", items[i].inlined);
-		json_object_array_add(array, frame);
-	}
-	return array;
 }

@@ -7,198 +7,169 @@
 
 #include "analysis/base/numbers.h"
 #include "analysis/view/focus.h"
-#include "analysis/view/json/json_parts.h"
+#include "analysis/view/json/shapes.h"
 
-/*
- * The recording itself. Its end and its pid are those of the process that the report is about.
- */
-static struct json_object *json_capture(const struct facts *facts)
+static const void *in_focus(const struct fields *fields, const void *object)
 {
-	const struct fact_process *focus = &facts->processes[facts->focus];
-	struct json_object *object = json_object_new_object();
-	json_add_text(object, "path", facts->path);
-	json_add_text(object, "end_state", end_names[focus->end]);
-	json_add_number(object, "end_status", focus->end_status);
-	json_add_number(object, "processes", facts->process_count);
-	json_add_number(object, "pid", focus->pid);
-	json_add_number(object, "events_recorded", facts->events_recorded);
-	json_add_number(object, "events_overwritten", facts->events_overwritten);
-	json_add_number(object, "events_lost", facts->events_lost);
-	json_add_bool(object, "complete", facts->coverage.complete);
-	return object;
+	return focus_process(fields->facts);
 }
 
-/* NULL: a recorder newer than this program wrote a mode that it does not have. */
-static const char *host_mode_name(uint32_t mode)
-{
-	static const char *const modes[] = { "off", "sampled", "full" };
-	if (mode > CUF_HOST_FULL)
-		return NULL;
-	return modes[mode];
-}
+/* The recording itself. Its end and its pid are those of the process that the report is about. */
+#define OF struct fact_process
+static const struct field capture_fields[] = {
+	{ "path", .type = FIELD_TEXT, IN(struct facts, path) },
+	{ "end_state", .base = in_focus, NAME(end, end_words) },
+	{ "end_status", .base = in_focus, NUMBER(end_status) },
+	{ "processes", .type = FIELD_NUMBER, IN(struct facts, process_count),
+	  LIMITS("minimum": 1) },
+	{ "pid", .base = in_focus, COUNT(pid) },
+#undef OF
+#define OF struct facts
+	{ "events_recorded", NUMBER(events_recorded) },
+	{ "events_overwritten", NUMBER(events_overwritten) },
+	{ "events_lost", NUMBER(events_lost) },
+	{ "complete", FLAG(coverage.complete) },
+};
+static const struct shape capture_shape = SHAPE(NULL, capture_fields);
+#undef OF
 
-/* All that is known of one process. "complete" is false when its file is cut. */
-static struct json_object *json_process(const struct facts *facts, struct frames *frames,
-					const struct fact_process *process)
-{
-	struct json_object *object = json_object_new_object();
-	json_add_number(object, "pid", process->pid);
-	json_add_number(object, "ppid", process->ppid);
-	json_add(object, "parent", json_pid(facts, process->parent));
-	json_add_text(object, "path", process->path);
-	json_add_text(object, "executable", process->exe);
-	json_add_text(object, "command_line", process->cmdline);
-	json_add_text(object, "hostname", process->hostname);
-	json_add_number(object, "start_ns", process->start_ns);
-	json_add_number(object, "end_ns", process->end_ns);
-	json_add_text(object, "end_state", end_names[process->end]);
-	json_add_number(object, "end_status", process->end_status);
-	json_add_word(object, "end_basis", basis_names[process->end_basis]);
-	json_add_word(object, "end_why", process->end_why);
-	json_add_bool(object, "complete", process->complete);
-	json_add_bool(object, "switched_off", process->switched_off);
-	json_add_positive(object, "driver_version", process->driver_version);
-	json_add_number(object, "first_cuda_ns", process->first_cuda_ns);
-	json_add_text(object, "host_mode", host_mode_name(process->host_mode));
-	json_add_number(object, "sample_mean_bytes", process->sample_mean_bytes);
-	json_add_number(object, "stack_depth", process->stack_depth);
-	json_add_number(object, "events_recorded", process->events_recorded);
-	json_add_number(object, "events_overwritten", process->events_overwritten);
-	json_add_number(object, "events_lost", process->events_lost);
-	json_add_positive(object, "fatal_incident", process->fatal_incident);
-	json_add_text(object, "rank", process->rank);
-	json_add(object, "ended_by", json_pid(facts, process->ended_by));
-	json_add_number(object, "held_bytes", process->held_bytes);
-	json_add_number(object, "device_peak_bytes", process->device_peak_bytes);
-	json_add(object, "host", json_host(frames, &process->host));
-	json_add(object, "requests", json_requests(process));
-	json_add(object, "recent", json_recent(facts, process));
-	return object;
-}
+#define OF struct fact_process_group
+static const struct field run_fields[] = {
+	{ "first_failed", PROCESS(leader) },
+	{ "failed", COUNT(failed_count) },
+	{ "ended_by_it", COUNT(ended_count) },
+	{ "peers", COUNT(peer_count) },
+	{ "median_held_bytes", NUMBER(median_bytes) },
+	{ "outlier", PROCESS(outlier) },
+};
+static const struct shape run_shape = SHAPE(NULL, run_fields, .meaning = "Several processes as "
+	"one: whose failure came first (a pid), how many failed by themselves, how many were ended "
+	"by it, and the peer that holds clearly more than the others.");
+#undef OF
 
-/* The run as a whole: who failed first, whom that ended, and who held more than the others. */
-static struct json_object *json_crowd(const struct facts *facts)
-{
-	const struct fact_process_group *group = &facts->group;
-	struct json_object *object = json_object_new_object();
-	json_add(object, "first_failed", json_pid(facts, group->leader));
-	json_add_number(object, "failed", group->failed_count);
-	json_add_number(object, "ended_by_it", group->ended_count);
-	json_add_number(object, "peers", group->peer_count);
-	json_add_number(object, "median_held_bytes", group->median_bytes);
-	json_add(object, "outlier", json_pid(facts, group->outlier));
-	return object;
-}
+#define OF struct fact_loss
+static const struct field loss_fields[] = {
+	{ "what", TEXT(what) },
+	{ "count", NUMBER(count) },
+	{ "pid", PROCESS(process) },
+};
+static const struct shape loss_shape = SHAPE(NULL, loss_fields);
+#undef OF
 
-/* The texts, and in another key how many are left out. */
-static void stream_texts(struct json_stream *stream, const char *key, const char *key_left_out,
-			 const char *const *texts, size_t count)
-{
-	json_stream_array(stream, key);
-	for (size_t i = 0; json_stream_wants(stream, i, count); i++)
-		json_stream_value(stream, NULL, json_text(texts[i]));
-	json_stream_close(stream);
-	json_stream_left_out(stream, key_left_out, count);
-}
-
-static void stream_lost(struct json_stream *stream, const struct facts *facts)
-{
-	const struct fact_coverage *coverage = &facts->coverage;
-	json_stream_array(stream, "lost");
-	for (size_t i = 0; json_stream_wants(stream, i, coverage->lost_count); i++) {
-		struct json_object *row = json_object_new_object();
-		json_add_text(row, "what", coverage->lost[i].what);
-		json_add_number(row, "count", coverage->lost[i].count);
-		json_add(row, "pid", json_pid(facts, coverage->lost[i].process));
-		json_stream_value(stream, NULL, row);
-	}
-	json_stream_close(stream);
-}
-
-static void stream_blind(struct json_stream *stream, const struct facts *facts)
-{
-	const struct fact_coverage *coverage = &facts->coverage;
-	json_stream_array(stream, "blind");
-	for (size_t i = 0; json_stream_wants(stream, i, coverage->blind_count); i++) {
-		struct json_object *row = json_object_new_object();
-		json_add_text(row, "text", coverage->blind[i].text);
-		json_add(row, "pid", json_pid(facts, coverage->blind[i].process));
-		json_stream_value(stream, NULL, row);
-	}
-	json_stream_close(stream);
-	json_stream_left_out(stream, "blind_left_out", coverage->blind_count);
-}
+#define OF struct fact_text
+static const struct field blind_fields[] = {
+	{ "text", TEXT(text) },
+	{ "pid", PROCESS(process) },
+};
+static const struct shape blind_shape = SHAPE(NULL, blind_fields);
+#undef OF
 
 /*
  * Why stack walks ended. "end" is good; a high count of any other reason means that call sites
  * are truncated.
  */
-static struct json_object *json_stack_stops(const struct fact_coverage *coverage)
+static struct json_object *stack_stops(const struct fields *fields, const void *object)
 {
 	static const char *const names[CUF_STOP_MAX] = { "end", "depth", "no_rule", "unsupported",
 		"bounds", "signal" };
-	struct json_object *object = json_object_new_object();
+	const struct fact_coverage *coverage = object;
+	struct json_object *stops = json_object_new_object();
+
 	for (size_t i = 0; i < CUF_STOP_MAX; i++)
 		if (names[i])
-			json_add_number(object, names[i], coverage->stack_stops[i]);
-	return object;
+			json_add_number(stops, names[i], coverage->stack_stops[i]);
+	return stops;
 }
 
 /*
  * What the recording lacks. A reader must not take an absence from this document for an
  * absence in the program while "complete" is false.
  */
-static void stream_coverage(struct json_stream *stream, const struct facts *facts)
+#define OF struct fact_coverage
+static const struct field coverage_fields[] = {
+	{ "hooked", TEXTS(hooked, hooked_count), COUNTED },
+	{ "unhooked", TEXTS(unhooked, unhooked_count), COUNTED },
+	{ "static_cudart", TEXTS(static_cudart, static_cudart_count), COUNTED },
+	{ "lost", LIST(lost, lost_count, loss_shape), LONG },
+	{ "blind", LIST(blind, blind_count, blind_shape), COUNTED },
+	{ "complete", FLAG(complete) },
+	{ "stack_stops", VALUE(ANY, stack_stops), LIMITS("type": "object",
+	  "additionalProperties": {"type": ["integer", "null"], "minimum": 0}) },
+	{ "unknown_frees", NUMBER(unknown_frees) },
+	{ "replaced", NUMBER(replaced) },
+	{ "undone_frees", NUMBER(undone_frees) },
+	{ "recorder_ns", NUMBER(recorder_ns) },
+};
+static const struct shape coverage_shape = SHAPE("coverage", coverage_fields);
+#undef OF
+
+static struct json_object *generator(const struct fields *fields, const void *object)
 {
-	const struct fact_coverage *coverage = &facts->coverage;
-	json_stream_object(stream, "coverage");
-	stream_texts(stream, "hooked", "hooked_left_out", coverage->hooked, coverage->hooked_count);
-	stream_texts(stream, "unhooked", "unhooked_left_out", coverage->unhooked,
-		     coverage->unhooked_count);
-	stream_texts(stream, "static_cudart", "static_cudart_left_out", coverage->static_cudart,
-		     coverage->static_cudart_count);
-	stream_lost(stream, facts);
-	stream_blind(stream, facts);
-	json_stream_value(stream, "complete", json_object_new_boolean(coverage->complete));
-	json_stream_value(stream, "stack_stops", json_stack_stops(coverage));
-	json_stream_value(stream, "unknown_frees", json_number(coverage->unknown_frees));
-	json_stream_value(stream, "replaced", json_number(coverage->replaced));
-	json_stream_value(stream, "undone_frees", json_number(coverage->undone_frees));
-	json_stream_value(stream, "recorder_ns", json_number(coverage->recorder_ns));
-	json_stream_close(stream);
+	return json_text("cuflight " CUFLIGHT_VERSION);
 }
 
-/* An array of `count` values. `value` is an expression of i and is evaluated for each. */
-#define STREAM_ARRAY(stream, key, count, value) do { \
-	json_stream_array(stream, key); \
-	for (size_t i = 0; json_stream_wants(stream, i, count); i++) \
-		json_stream_value(stream, NULL, value); \
-	json_stream_close(stream); \
-} while (0)
-
-/* What can have many rows is written row by row. */
-static void stream_lists(struct json_stream *stream, const struct facts *facts,
-			 struct frames *frames)
+/* The last ones have the failure that ended the process. */
+static size_t write_incidents(struct fields *fields, const struct field *field, const void *object)
 {
-	size_t all = facts->incident_count, incidents = least_of(all, stream->rows_max);
-	STREAM_ARRAY(stream, "processes", facts->process_count,
-		     json_process(facts, frames, &facts->processes[i]));
-	json_stream_array(stream, "devices");
-	for (size_t i = 0; json_stream_wants(stream, i, facts->device_count); i++)
-		stream_device(stream, facts, frames, &facts->devices[i]);
-	json_stream_close(stream);
-	/* the last ones have the failure that ended the process */
-	STREAM_ARRAY(stream, "incidents", incidents,
-		     json_incident(facts, frames,
-				   &facts->incidents[all - incidents + i]));
-	json_stream_left_out(stream, "incidents_left_out", all);
-	stream_phases(stream, facts);
-	json_stream_value(stream, "requests", json_requests(&facts->processes[facts->focus]));
-	STREAM_ARRAY(stream, "leaks", facts->leak_count,
-		     json_site(facts, frames, &facts->leaks[i]));
-	STREAM_ARRAY(stream, "growth", facts->growth_count,
-		     json_site(facts, frames, &facts->growth[i]));
+	const struct facts *facts = object;
+	size_t all = facts->incident_count, count = least_of(all, fields->stream->rows_max);
+
+	for (size_t i = all - count; fields_wants(fields, field, i - (all - count), count); i++)
+		fields_row(fields, NULL, field->shape, &facts->incidents[i]);
+	return all;
 }
+
+static size_t write_phases(struct fields *fields, const struct field *field, const void *object)
+{
+	const struct facts *facts = object;
+
+	for (size_t p = 0; p < facts->process_count; p++) {
+		const struct fact_process *process = &facts->processes[p];
+		for (size_t i = 0; fields_wants(fields, field, i, process->phase_count); i++)
+			fields_row(fields, NULL, field->shape, &process->phases[i]);
+	}
+	return 0;
+}
+
+static const void *focus_fragmentation(const struct fields *fields, const void *object)
+{
+	const struct fact_device *device = focus_device(fields->facts);
+
+	return device ? &device->fragmentation : NULL;
+}
+
+#define OF struct facts
+static const struct field report_fields[] = {
+	{ "generator", VALUE(TEXT, generator) },
+	{ "capture", PART(capture_shape) },
+	{ "cause", POINTER(cause, cause_shape), LATER },
+	{ "also", POINTER(also, site_shape), LATER, "one of leaks: the largest finding that is "
+	  "about other memory than the cause; null: there is none" },
+	{ "judgement", POINTER(judgement, judgement_shape), LATER },
+	{ "run", OBJECT(group, run_shape) },
+	{ "what_if", LIST(what_ifs.rows, what_ifs.count, what_if_shape), LATER, "settings under "
+	  "which the fatal request was played again (cuflight what-if has all of them); empty: "
+	  "none was" },
+	{ "processes", LIST(processes, process_count, process_shape), LONG,
+	  LIMITS("minItems": 1) },
+	{ "devices", LIST(devices, device_count, device_shape), LONG },
+	{ "incidents", ROWS(incident_shape, write_incidents), COUNTED },
+	{ "phases", ROWS(phase_shape, write_phases), LONG, "what processes marked of their work "
+	  "(cuflight.h, NVTX) and what was inferred, by begin; marked ones cut to the longest, "
+	  "requests.phases counts all" },
+	{ "requests", .base = in_focus, PART(requests_shape) },
+	{ "leaks", LIST(leaks, leak_count, site_shape), LONG },
+	{ "growth", LIST(growth, growth_count, site_shape), LONG },
+	/* these two are those of the device and the process in focus; all of them are above */
+	{ "fragmentation", FOUND(fragmentation_shape, focus_fragmentation) },
+	{ "host", .base = in_focus, .type = FIELD_OBJECT, .shape = &host_shape,
+	  IN(struct fact_process, host) },
+	{ "coverage", OBJECT(coverage, coverage_shape) },
+};
+const struct shape report_shape = SHAPE("report", report_fields, .meaning = "What `cuflight report "
+	"--json` prints. Keys are only ever added. Bytes, counts and nanoseconds (UNIX epoch) are "
+	"integers, addresses hexadecimal strings; what is not known is null, never 0.");
+#undef OF
 
 bool report_json(FILE *out, const struct facts *facts, struct frames *frames)
 {
@@ -207,32 +178,12 @@ bool report_json(FILE *out, const struct facts *facts, struct frames *frames)
 
 bool report_json_rows(FILE *out, const struct facts *facts, struct frames *frames, size_t rows_max)
 {
-	const struct fact_device *device = focus_device(facts);
-	struct json_stream writer, *stream = &writer;
+	struct json_stream stream;
+	struct fields fields = { .stream = &stream, .facts = facts, .frames = frames };
 
-	json_stream_begin(stream, out, report_json_limit(facts));
-	stream->rows_max = rows_max;
-	json_stream_object(stream, NULL);
-	json_stream_value(stream, "schema", json_text("cuflight.report/1"));
-	json_stream_value(stream, "generator", json_text("cuflight " CUFLIGHT_VERSION));
-	json_stream_value(stream, "capture", json_capture(facts));
-	json_stream_value(stream, "cause", json_cause(facts, frames, facts->cause));
-	json_stream_value(stream, "also",
-			  facts->also ? json_site(facts, frames, facts->also) : NULL);
-	json_stream_value(stream, "judgement", json_judgement(facts, frames));
-	json_stream_value(stream, "run", json_crowd(facts));
-	json_stream_value(stream, "what_if", json_what_ifs(&facts->what_ifs));
-	stream_lists(stream, facts, frames);
-	/* these two are those of the device and the process in focus; all of them are above */
-	if (device)
-		stream_fragmentation(stream, facts, frames, device);
-	else
-		json_stream_value(stream, "fragmentation", NULL);
-	json_stream_value(stream, "host",
-			  json_host(frames, &facts->processes[facts->focus].host));
-	stream_coverage(stream, facts);
-	json_stream_close(stream);
-	return json_stream_end(stream) || ferror(out);
+	json_stream_begin(&stream, out, report_json_limit(facts));
+	stream.rows_max = rows_max;
+	return fields_document(&fields, &report_shape, facts) || ferror(out);
 }
 
 /* Recordings repeat little. One that was made to repeat a name in every frame would fill a disk. */

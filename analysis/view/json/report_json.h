@@ -13,7 +13,7 @@
 #include "analysis/facts/frames.h"
 
 /*
- * cuflight.report/1, as cuflight.report-1.schema.json describes it. It is written while it is
+ * cuflight.report/1, as shapes.h describes it. It is written while it is
  * made. False: it would be longer than report_json_limit and was not finished.
  */
 bool report_json(FILE *out, const struct facts *facts, struct frames *frames);
