@@ -149,13 +149,14 @@ static void add_pin(struct pages *pages, const struct part *part, uint64_t page,
 	}
 }
 
-/* Counts the free range [from, to), if it is one, and returns its bytes. */
+/* Returns the bytes of the range [from, to). Its hole begins where a block can, as in incidents. */
 static uint64_t count_gap(struct fact_fragmentation *out, uint64_t from, uint64_t to)
 {
-	if (to <= from)
-		return 0;
-	count_hole(out, to - from);
-	return to - from;
+	const uint64_t past = (from + CUF_PLACE_BYTES - 1) % CUF_PLACE_BYTES;
+	const uint64_t place = from + CUF_PLACE_BYTES - 1 - past;
+	if (to > place)
+		count_hole(out, to - place);
+	return to > from ? to - from : 0;
 }
 
 /* Measures one page; the parts [from, to) are in it. The edges of the page end a free range: the

@@ -38,6 +38,7 @@
 #define CUF_FRAMEWORK_EXACT_BYTES (1u << 20)
 /* GPU page: cudaMalloc's unit since Pascal (pytorch PR 17120) */
 #define CUF_PAGE_BYTES (2ull << 20)
+#define CUF_PLACE_BYTES 512ull /* the driver puts blocks at multiples of it */
 
 /* What is recorded of the malloc family: option host=, with its words in this order. On disk. */
 enum cuf_host_mode {
@@ -493,7 +494,9 @@ struct cuf_incident {
 	uint64_t free_bytes, total_bytes; /* cuMemGetInfo after the failure; CUF_UNKNOWN */
 	uint64_t probed_bytes;   /* largest request that succeeded, option probe=1; CUF_UNKNOWN */
 	uint64_t live_bytes[16], live_count[16]; /* this device, by enum cuf_kind */
-	uint64_t page_hole_bytes; /* largest free range inside 2 MiB pages in use; CUF_UNKNOWN */
+	uint64_t page_hole_bytes; /* largest free range inside 2 MiB pages in use, from the first */
+				  /* place for a block on (until 2026-11-28: to the byte); */
+				  /* CUF_UNKNOWN */
 	uint64_t pages;          /* with small blocks */
 	uint64_t pages_partial;  /* those of them that are not full */
 	uint64_t page_free_bytes; /* free bytes in them */

@@ -2,7 +2,8 @@
 /*
  * Free ranges and largest call sites at a failure, from the ledger: for the verdict, and for the
  * case that the ring is overwritten before anybody reads it. The analysis computes the same from
- * the live set. Contract: the thread is entered; no allocation except one mapping.
+ * the live set. Contract: the thread is entered; no allocation except one mapping, where addresses
+ * are reserved or mapped.
  */
 #ifndef CUF_SNAPSHOT_H
 #define CUF_SNAPSHOT_H

@@ -109,7 +109,7 @@ static void test_owners__every_kind_in_its_row(void **state)
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_DEVICE].bytes, 15 * GiB);
 	assert_string_equal(facts->incidents[0].largest_free[LAYER_DEVICE].words, "upper bound");
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_MEASURED].bytes, CUF_UNKNOWN);
-	assert_int_equal(facts->incidents[0].largest_free[LAYER_PAGE].bytes, PAGE - 1000);
+	assert_int_equal(facts->incidents[0].largest_free[LAYER_PAGE].bytes, PAGE - 1024);
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_POOL].bytes, 4 * MiB);
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_VMM].bytes, 1 * GiB - 20 * MiB);
 	assert_int_equal(facts->incidents[0].largest_free[LAYER_SEGMENT].bytes, CUF_UNKNOWN);
@@ -165,7 +165,7 @@ static void test_holes__edges_of_pages_and_tails_count(void **state)
 	assert_int_equal(facts->devices[0].fragmentation.pages, 2);
 	assert_int_equal(facts->devices[0].fragmentation.pages_sparse, 1);
 	assert_int_equal(facts->devices[0].fragmentation.page_largest_hole_bytes,
-	                 PAGE - 700 * 1024 - 100);
+	                 PAGE - 700 * 1024 - 512);
 	assert_int_equal(facts->devices[0].fragmentation.page_free_bytes, PAGE - 100 + 1 * MiB);
 	done(m, facts);
 }

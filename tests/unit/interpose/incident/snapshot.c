@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots of refused requests that follow each other. */
 #include "tests/unit/fixtures/recorder.h"
+#include <pthread.h>
+#include <sys/wait.h>
+#include "interpose/incident/device.h"
 #include "interpose/store/ledger.h"
 
 #define BASE 0x700000000000ull
@@ -60,17 +63,19 @@ static void test_snapshot__refusals_all_day_are_paced(void **state)
 	unsigned unknown = 0, known = 0;
 
 	for (unsigned i = 0; i < 20000; i++)
-		fixture_alloc(CUF_KIND_DEVICE, BASE + ((uint64_t)i << 16), 4096);
+		fixture_alloc(CUF_KIND_MAPPING, BASE + ((uint64_t)i << 16), 4096);
 	for (unsigned i = 0; i < 3000 && !unknown; i++) {
 		fixture_alloc(CUF_KIND_DEVICE, BASE - (2 << 20), 4096);
 		fixture_fail(1ull << 40);
 		if (last()->page_hole_bytes == CUF_UNKNOWN) {
 			unknown++;
 			assert_int_equal(last()->pages, CUF_UNKNOWN);
+			assert_int_equal(last()->vmm_mapped_bytes, CUF_UNKNOWN);
 			assert_int_equal(last()->site_count, 0);
 		} else {
 			known++;
 			assert_int_equal(last()->page_hole_bytes, (2 << 20) - 4096);
+			assert_int_equal(last()->vmm_mapped_bytes, 20000 * 4096);
 		}
 		assert_true(fixture_free(CUF_KIND_DEVICE, BASE - (2 << 20)));
 	}
@@ -99,6 +104,7 @@ static void add_sites(void)
 		};
 
 		assert_false(cuf_ledger_add(&block, &old));
+		cuf_device_count(&block, 1, 1);
 	}
 }
 
@@ -122,8 +128,167 @@ static void test_snapshot__sites_have_the_sums_of_their_blocks(void **state)
 		}
 	}
 	assert_true(fixture_free(CUF_KIND_DEVICE, BASE - (2 << 20)));
-	for (uint32_t i = 0; i < SITES * BLOCKS * 2; i++)
+	for (uint32_t i = 0; i < SITES * BLOCKS * 2; i++) {
 		assert_true(cuf_ledger_take(key_of(i), &old));
+		cuf_device_count(&old, -1, 1);
+	}
+	fixture_fail(1ull << 40);
+	for (unsigned i = 0; i < last()->site_count; i++)
+		assert_false(last()->sites[i].stack % 37 == 1 && last()->sites[i].bytes);
+}
+
+enum { UNIT = 512, PAGE = 2 << 20, PAGES = 6, SLOTS = 40 };
+
+/* What the driver could have placed blocks into, unit by unit. */
+struct truth {
+	uint8_t used[PAGES * PAGE / UNIT];
+	uint64_t bytes[PAGES];
+};
+
+/* Whole pages of a block leave no room, and are none of these. */
+static void mark(struct truth *truth, uint64_t at, uint64_t bytes, int sign)
+{
+	for (uint64_t page = at / PAGE; page < PAGES; page++) {
+		uint64_t from = at > page * PAGE ? at : page * PAGE;
+		uint64_t to = at + bytes < (page + 1) * PAGE ? at + bytes : (page + 1) * PAGE;
+
+		if (from >= to || to - from == PAGE)
+			continue;
+		truth->bytes[page] += sign > 0 ? to - from : from - to;
+		for (uint64_t unit = from / UNIT; unit * UNIT < to; unit++)
+			truth->used[unit] = sign > 0;
+	}
+}
+
+static bool is_free(const struct truth *truth, uint64_t at, uint64_t bytes)
+{
+	for (uint64_t unit = at / UNIT; unit * UNIT < at + bytes; unit++)
+		if (unit >= sizeof truth->used || truth->used[unit])
+			return false;
+	return true;
+}
+
+static void assert_truth(const struct truth *truth)
+{
+	uint64_t hole = 0, free_bytes = 0, pages = 0, partial = 0;
+
+	for (unsigned page = 0; page < PAGES; page++) {
+		uint64_t run = 0;
+
+		if (!truth->bytes[page])
+			continue;
+		pages++;
+		partial += truth->bytes[page] < PAGE;
+		free_bytes += PAGE - truth->bytes[page];
+		for (unsigned unit = 0; unit < PAGE / UNIT; unit++) {
+			run = truth->used[page * (PAGE / UNIT) + unit] ? 0 : run + UNIT;
+			hole = run > hole ? run : hole;
+		}
+	}
+	fixture_fail(1ull << 40);
+	assert_int_equal(last()->page_hole_bytes, hole);
+	assert_int_equal(last()->page_free_bytes, free_bytes);
+	assert_int_equal(last()->pages, pages);
+	assert_int_equal(last()->pages_partial, partial);
+}
+
+/* Blocks of all sizes come and go. Their ends need not be whole units. */
+static void test_snapshot__holes_are_what_blocks_leave(void **state)
+{
+	static struct truth truth;
+	struct { uint64_t at, bytes; } blocks[SLOTS] = { 0 };
+
+	srand(1);
+	for (unsigned turn = 0; turn < 4000; turn++) {
+		const unsigned slot = (unsigned)rand() % SLOTS;
+		uint64_t at = (uint64_t)(rand() % (PAGES * PAGE / UNIT)) * UNIT;
+		uint64_t bytes = 1 + (uint64_t)rand() % (rand() % 8 ? 200000 : 3 * PAGE / 2);
+
+		if (blocks[slot].bytes) {
+			assert_true(fixture_free(CUF_KIND_DEVICE, BASE + blocks[slot].at));
+			mark(&truth, blocks[slot].at, blocks[slot].bytes, -1);
+			blocks[slot].bytes = 0;
+		} else if (is_free(&truth, at, bytes)) {
+			fixture_alloc(CUF_KIND_DEVICE, BASE + at, bytes);
+			mark(&truth, at, bytes, 1);
+			blocks[slot].at = at;
+			blocks[slot].bytes = bytes;
+		}
+		if (turn % 40 == 0)
+			assert_truth(&truth);
+	}
+	for (unsigned slot = 0; slot < SLOTS; slot++)
+		if (blocks[slot].bytes)
+			assert_true(fixture_free(CUF_KIND_DEVICE, BASE + blocks[slot].at));
+}
+
+enum { THREADS = 4, TURNS = 5000 };
+
+/* Neighbours in one word of a page's map, and of one call site. */
+static void *allocate_and_free(void *number)
+{
+	const uint64_t at = BASE + (uint64_t)(uintptr_t)number * UNIT;
+
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		fixture_alloc(CUF_KIND_DEVICE, at, UNIT);
+		if (!fixture_free(CUF_KIND_DEVICE, at))
+			return NULL;
+	}
+	fixture_alloc(CUF_KIND_DEVICE, at, UNIT);
+	return number;
+}
+
+static void test_snapshot__threads_share_a_page(void **state)
+{
+	pthread_t threads[THREADS];
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_false(pthread_create(&threads[i], NULL, allocate_and_free,
+					    (void *)(i * 2 + 1)));
+	for (uintptr_t i = 0; i < THREADS; i++) {
+		void *number;
+
+		assert_false(pthread_join(threads[i], &number));
+		assert_non_null(number);
+	}
+	fixture_fail(1ull << 40);
+	assert_int_equal(last()->pages, 1);
+	assert_int_equal(last()->page_free_bytes, PAGE - THREADS * UNIT);
+	assert_int_equal(last()->page_hole_bytes, PAGE - 2 * THREADS * UNIT);
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_true(fixture_free(CUF_KIND_DEVICE, BASE + (i * 2 + 1) * UNIT));
+}
+
+static void test_snapshot__a_child_has_blocks_of_its_own(void **state)
+{
+	int status;
+	pid_t child;
+
+	fixture_alloc(CUF_KIND_DEVICE, BASE, UNIT);
+	child = fork();
+	if (!child) {
+		fixture_alloc(CUF_KIND_DEVICE, BASE + PAGE, 2 * UNIT);
+		fixture_fail(1ull << 40);
+		_exit(!last() || last()->pages != 1 ||
+		      last()->page_free_bytes != PAGE - 2 * UNIT || last()->sites[0].count != 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	fixture_fail(1ull << 40);
+	assert_int_equal(last()->page_free_bytes, PAGE - UNIT);
+	assert_true(fixture_free(CUF_KIND_DEVICE, BASE));
+}
+
+/* More pages than there is room for: no figure is wrong, none is given. The last test. */
+static void test_snapshot__too_many_pages_are_unknown(void **state)
+{
+	for (uint64_t i = 0; i <= cuf_recording.ledger_mask / 2 + 1; i++)
+		fixture_alloc(CUF_KIND_DEVICE, BASE + i * PAGE, UNIT);
+	fixture_fail(1ull << 40);
+	assert_int_equal(last()->page_hole_bytes, CUF_UNKNOWN);
+	assert_int_equal(last()->page_free_bytes, CUF_UNKNOWN);
+	assert_int_equal(last()->pages, CUF_UNKNOWN);
+	assert_int_equal(last()->site_count, 1);
 }
 
 int main(void)
@@ -132,7 +297,11 @@ int main(void)
 		cmocka_unit_test(test_snapshot__sites_have_the_sums_of_their_blocks),
 		cmocka_unit_test(test_snapshot__the_same_blocks_have_the_same_holes),
 		cmocka_unit_test(test_snapshot__a_change_between_refusals_is_seen),
+		cmocka_unit_test(test_snapshot__holes_are_what_blocks_leave),
+		cmocka_unit_test(test_snapshot__threads_share_a_page),
+		cmocka_unit_test(test_snapshot__a_child_has_blocks_of_its_own),
 		cmocka_unit_test(test_snapshot__refusals_all_day_are_paced),
+		cmocka_unit_test(test_snapshot__too_many_pages_are_unknown),
 	};
 
 	fixture_start("size=64MiB:host=off", "/tmp");
