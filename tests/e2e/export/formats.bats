@@ -4,13 +4,15 @@
 
 load ../cli
 
-# NAME VICTIM ARGUMENTS...: leaves NAME.cuf and NAME.json; a victim may fail
+# NAME VICTIM ARGUMENTS...: leaves NAME.cuf, its report and the victim's truth; a victim may fail. It is recorded once for all tests.
 record() {
-	local name=$1 victim=$2
-	shift 2
-	# shellcheck disable=SC2086 # words
-	SIMCUDA_DEVICES=2 "$root/scripts/simcuda" "$cuflight" run -q ${OPTIONS-} -o "$name.cuf" -- "$build/victims/$victim" "$@" >"$name.truth" 2>/dev/null || [ $? != 77 ] || skip "$victim does not run here"
-	"$cuflight" report --json "$name.cuf" >"$name.json"
+	local kept="$BATS_FILE_TMPDIR/${*:2} ${OPTIONS-}" kind
+	if ! [ -e "$kept.json" ]; then
+		# shellcheck disable=SC2086 # words
+		SIMCUDA_DEVICES=2 "$root/scripts/simcuda" "$cuflight" run -q ${OPTIONS-} -o "$kept.cuf" -- "$build/victims/$2" "${@:3}" >"$kept.truth" 2>/dev/null || [ $? != 77 ] || skip "$2 does not run here"
+		"$cuflight" report --json "$kept.cuf" >"$kept.json"
+	fi
+	for kind in cuf json truth; do ln -f "$kept.$kind" "$1.$kind"; done
 }
 
 # NAME FORMAT...: the totals of each agree with the report; those of a history with that of the end

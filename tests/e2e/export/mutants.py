@@ -99,7 +99,7 @@ def read_folded(path):
 def read_perfetto(path):
     strict_json(text(path))
     if os.path.isdir(f"{build}/trace_processor") and shutil.which("node"):
-        complaints, = tool("node", f"{here}/trace_processor.mjs", f"{build}/trace_processor", path,
+        complaints, = tool("node", "--liftoff-only", f"{here}/trace_processor.mjs", f"{build}/trace_processor", path,
                            "select name, value from stats where severity = 'error' and value > 0").splitlines()
         assert complaints == b"[]", complaints
 
