@@ -36,7 +36,7 @@ struct facts_store {
  *   build_peaks          devices[].peak_bytes, peak_ns, peak_process, peak_basis
  *   build_live_moments   processes[].live
  *   build_sites          processes[].phases, phase_groups, requests; incidents[].phase, request;
- *                        leaks[], growth[]; build->host_memory
+ *                        leaks[], growth[]; build->host_memory, host_maps
  *   build_devices        devices[]
  *   build_recent         processes[].recent
  *   build_incident_views incidents[].owners, largest_free, packing, basis; free memory that the
@@ -79,6 +79,7 @@ static struct build build_begin(struct facts_store *store, struct facts *facts,
 		.exit_reasons = xalloc_zeroed(count, sizeof *build.exit_reasons),
 		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
 		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
+		.host_maps = xalloc_zeroed(count, sizeof *build.host_maps),
 		.marks = xalloc_zeroed(count, sizeof *build.marks),
 		.roles = xalloc_zeroed(count, sizeof *build.roles),
 		.hooks_used = xalloc_zeroed(count, sizeof *build.hooks_used),
@@ -106,6 +107,7 @@ static void build_end(struct build *build)
 	free(build->marks);
 	free(build->roles);
 	free(build->host_memory);
+	free(build->host_maps);
 	free(build->ladders);
 	free(build->exit_reasons);
 }

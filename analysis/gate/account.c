@@ -176,6 +176,8 @@ struct host_walk {
 	size_t stack_count;
 	struct level levels[2];         /* HOST, PYTHON */
 	struct host_estimate end[2];
+	struct sites sites;         /* at the end */
+	struct heap_totals totals;
 };
 static const enum gate_group groups[2] = { GROUP_HOST, GROUP_PYTHON };
 
@@ -184,14 +186,14 @@ static bool is_of(const struct host_walk *walk, int which, uint32_t stack)
 	return !which || (stack < walk->stack_count && walk->is_python[stack]);
 }
 
-/* The next event that changes what is live, up to the end. */
-static bool next_change(const struct host_walk *walk, struct host_stream *stream,
+/* The next event that changes what is live, up to the end. Those after it are undone. */
+static bool next_change(struct host_walk *walk, struct host_stream *stream,
 			struct host_event *event)
 {
 	while (host_stream_next(stream, event)) {
 		if (event->time_ns > walk->end_ns)
-			continue;
-		if (host_event_sign(event->op) && event->bytes)
+			heap_undo(walk->from->recorded->reader, event, &walk->sites, &walk->totals);
+		else if (host_event_sign(event->op) && event->bytes)
 			return true;
 	}
 	return false;
@@ -216,13 +218,15 @@ static void note_change(struct level *level, uint32_t site, const struct host_ev
 	change->count += sign * host_weight_count(event->bytes, mean);
 }
 
-/* Where each level was highest, and what changed since. */
-static void find_peaks(struct host_walk *walk)
+/* Where each level was highest, and what changed since; at last, what was live at the end. */
+static void read_events(struct host_walk *walk)
 {
 	const struct reader *reader = walk->from->recorded->reader;
 	struct host_stream *stream = host_stream_new(reader);
 	struct host_event event;
 
+	sites_init(&walk->sites);
+	heap_read_end(reader, &walk->means, &walk->sites, &walk->totals);
 	while (next_change(walk, stream, &event)) {
 		double chance = host_weight_chance(event.bytes, event.sample_mean_bytes);
 		uint32_t site = reader_call_site(reader, event.stack);
@@ -241,6 +245,8 @@ static void find_peaks(struct host_walk *walk)
 		}
 	}
 	host_stream_free(stream);
+	if (walk->end_ns != CUF_UNKNOWN)
+		heap_settle(&walk->sites, &walk->totals);
 }
 
 /* The sites at the end, less what changed after the peak. */
@@ -274,18 +280,11 @@ static void settle_sites(const struct host_walk *walk)
 	}
 }
 
-/* The ledger: what is live at the end, by call site. */
-static struct heap_totals take_end(struct host_walk *walk)
+/* What is live at the end, by call site. */
+static void take_end(struct host_walk *walk)
 {
-	const struct reader *reader = walk->from->recorded->reader;
-	const struct heap_moment end = { .time_ns = walk->end_ns, .events = CUF_UNKNOWN };
-	struct heap_totals totals;
-	struct sites sites;
-
-	sites_init(&sites);
-	heap_read(reader, &walk->means, &end, &sites, &totals);
-	for (size_t i = 0; i < sites.count; i++) {
-		const struct site *held = &sites.items[i];
+	for (size_t i = 0; i < walk->sites.count; i++) {
+		const struct site *held = &walk->sites.items[i];
 		for (int which = 0; which < 2; which++) {
 			struct account_site *site;
 			if (!is_of(walk, which, held->stack))
@@ -298,8 +297,7 @@ static struct heap_totals take_end(struct host_walk *walk)
 			walk->end[which].third += held->live_third;
 		}
 	}
-	sites_fini(&sites);
-	return totals;
+	sites_fini(&walk->sites);
 }
 
 static void add_estimate(struct gate_value *sum, const struct host_estimate *estimate,
@@ -332,8 +330,9 @@ static struct host_estimate at_peak(const struct host_walk *walk, int which)
 	return peak;
 }
 
-static void add_values(const struct host_walk *walk, const struct heap_totals *totals)
+static void add_values(const struct host_walk *walk)
 {
+	const struct heap_totals *totals = &walk->totals;
 	const struct cuf_header *header = &walk->from->recorded->reader->header;
 	bool complete = !header->host_overwritten && !header->lost[CUF_LOST_HOST_RING];
 	bool whole = !header->lost[CUF_LOST_HOST_LEDGER];
@@ -359,7 +358,6 @@ static void account_host(const struct account_process *from)
 {
 	const struct reader *reader = from->recorded->reader;
 	struct host_walk walk = { .from = from, .end_ns = CUF_UNKNOWN };
-	struct heap_totals totals;
 
 	for (int i = 0; i < 2; i++)
 		hash_index_init(&walk.levels[i].places, 0);
@@ -367,11 +365,11 @@ static void account_host(const struct account_process *from)
 	if (reader->header.work_end_ns)
 		walk.end_ns = reader->header.work_end_ns;
 	walk.is_python = python_stacks(walk.from->recorded->reader, &walk.stack_count);
-	totals = take_end(&walk);
-	find_peaks(&walk);
+	read_events(&walk);
+	take_end(&walk);
 	take_peak_sites(&walk);
 	settle_sites(&walk);
-	add_values(&walk, &totals);
+	add_values(&walk);
 	free(walk.is_python);
 }
 

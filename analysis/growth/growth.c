@@ -367,6 +367,7 @@ void growth_follow(struct growth *growth, const struct growth_source *source)
 	source->rewind(source->state);
 	for (size_t count; (count = source->read(source->state, steps, SITES_ROW));)
 		growth_first(growth, steps, count);
+	source->drain(source->state);
 	growth_turn(growth);
 	if (growth->events)
 		source->rewind(source->state);

@@ -158,6 +158,7 @@ struct growth_source {
 	void *state;
 	void (*rewind)(void *state);
 	size_t (*read)(void *state, struct growth_step *steps, size_t most); /* 0: at the end */
+	void (*drain)(void *state); /* what comes after the end; after the first reading */
 };
 
 void growth_init(struct growth *growth);
@@ -195,12 +196,16 @@ struct growth_devices {
 struct sweep_consumer growth_first_consumer(struct growth_devices *devices);
 struct sweep_consumer growth_again_consumer(struct growth_devices *devices);
 
-/* Host events up to time_ns (CUF_UNKNOWN: all). */
+/* Host events up to a moment. Others may listen: in the first reading to those after the moment,
+ * in the second to those before it, which another thread may read. */
 struct growth_host {
 	const struct reader *reader;
 	struct host_stream *stream; /* NULL at first; the caller frees it at the end */
-	uint64_t time_ns;
-	uint64_t events;            /* that are followed; CUF_UNKNOWN: those up to time_ns */
+	struct heap_moment moment;
+	void (*after)(void *listener, const struct host_event *event); /* NULL: it was the last */
+	void (*before)(void *listener, const struct host_event *event);
+	void *listener;
+	unsigned reading;           /* from 1 */
 	/* decoded events that are next; until rewind there are none */
 	const struct host_event *row, *row_end;
 	uint64_t at;

@@ -127,9 +127,17 @@ static size_t read_ahead(void *state, struct growth_step *steps, size_t most)
 	return count;
 }
 
+static void drain_ahead(void *state)
+{
+	struct growth_ahead *ahead = state;
+
+	end_thread(ahead);
+	ahead->source.drain(ahead->source.state);
+}
+
 struct growth_source growth_ahead_source(struct growth_ahead *ahead)
 {
-	return (struct growth_source){ ahead, rewind_ahead, read_ahead };
+	return (struct growth_source){ ahead, rewind_ahead, read_ahead, drain_ahead };
 }
 
 void growth_ahead_end(struct growth_ahead *ahead)

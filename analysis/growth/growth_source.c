@@ -97,6 +97,7 @@ static void rewind_host(void *state)
 	host->stream = host_stream_new(host->reader);
 	host->row = host->row_end = NULL;
 	host->at = 0;
+	host->reading++;
 }
 
 /*
@@ -119,12 +120,15 @@ static void fill_host_step(struct growth_step *step, const struct reader *reader
 	step->is_resize = event->op == CUF_HOST_RESIZED || event->op == CUF_HOST_FREE_RESIZE;
 }
 
-/* Whether the events that are followed end before this one. */
-static bool is_end(const struct growth_host *host, const struct host_event *event)
+/* The event at the place of the stream; NULL: that was the last one. */
+static const struct host_event *look_at_host(struct growth_host *host)
 {
-	if (host->events != CUF_UNKNOWN)
-		return host->at >= host->events;
-	return event->time_ns > host->time_ns;
+	if (host->row == host->row_end) {
+		size_t more = host_stream_row(host->stream, &host->row);
+
+		host->row_end = host->row + more;
+	}
+	return host->row == host->row_end ? NULL : host->row;
 }
 
 static size_t read_host(void *state, struct growth_step *steps, size_t most)
@@ -133,27 +137,36 @@ static size_t read_host(void *state, struct growth_step *steps, size_t most)
 	size_t count = 0;
 
 	while (count < most) {
-		const struct host_event *event = host->row;
+		const struct host_event *event = look_at_host(host);
 		int sign;
 
-		if (event == host->row_end) {
-			size_t more = host_stream_row(host->stream, &host->row);
-
-			event = host->row;
-			host->row_end = event + more;
-		}
-		if (event == host->row_end || is_end(host, event))
+		if (!event || heap_is_after(&host->moment, host->at, event->time_ns))
 			break;
 		host->row++;
 		host->at++;
 		sign = host_event_sign(event->op);
 		if (sign && event->bytes)
 			fill_host_step(&steps[count++], host->reader, event, sign);
+		if (host->reading > 1 && host->before)
+			host->before(host->listener, event);
 	}
 	return count;
 }
 
+/* The rest of the stream. In a damaged one, some of it is before the moment. */
+static void drain_host(void *state)
+{
+	struct growth_host *host = state;
+
+	if (!host->after)
+		return;
+	for (const struct host_event *event; (event = look_at_host(host)); host->row++, host->at++)
+		if (heap_is_after(&host->moment, host->at, event->time_ns))
+			host->after(host->listener, event);
+	host->after(host->listener, NULL);
+}
+
 struct growth_source growth_host_source(struct growth_host *host)
 {
-	return (struct growth_source){ host, rewind_host, read_host };
+	return (struct growth_source){ host, rewind_host, read_host, drain_host };
 }

@@ -5,7 +5,6 @@
 #include <math.h>
 #include "analysis/base/numbers.h"
 #include "analysis/host/host_ledger.h"
-#include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 
 static bool next_block(const struct reader *reader, uint64_t *at, struct heap_block *block)
@@ -116,23 +115,22 @@ static void add(struct site *site, struct heap_totals *all, const struct weighed
 	site->live_third += sign * variance * (1 - 2 * chance) * weight;
 }
 
-/* Subtracts what was allocated after the moment and adds what was freed since. */
-static void undo_after(const struct reader *reader, const struct heap_moment *moment,
-		       struct sites *sites, struct heap_totals *out)
+void heap_undo(const struct reader *reader, const struct host_event *event, struct sites *sites,
+	       struct heap_totals *out)
 {
-	struct host_stream *stream = host_stream_after(reader, heap_read_after(moment));
-	struct host_event event;
-	for (uint64_t place = 0; host_stream_next(stream, &event); place++) {
-		int sign = host_event_sign(event.op);
-		if (heap_is_after(moment, place, event.time_ns) && sign && event.bytes)
-			add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
-				      reader_call_site(reader, event.stack)),
-			    out,
-			    &(struct weighed){ event.bytes, event.sample_mean_bytes,
-					       cuf_address_is_python(event.addr, event.bytes) },
-			    -sign);
-	}
-	host_stream_free(stream);
+	int sign = host_event_sign(event->op);
+
+	if (sign && event->bytes)
+		add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
+			      reader_call_site(reader, event->stack)),
+		    out,
+		    &(struct weighed){ event->bytes, event->sample_mean_bytes,
+				       cuf_address_is_python(event->addr, event->bytes) },
+		    -sign);
+}
+
+void heap_settle(struct sites *sites, struct heap_totals *out)
+{
 	/* events lost from the ring can make a sum negative */
 	for (size_t i = 0; i < sites->count; i++) {
 		struct site *site = &sites->items[i];
@@ -170,18 +168,17 @@ struct heap_totals heap_totals_of(const struct reader *reader, const struct host
 	};
 }
 
-void heap_read(const struct reader *reader, const struct host_means *means,
-	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out)
+void heap_read_end(const struct reader *reader, const struct host_means *means,
+		   struct sites *sites, struct heap_totals *out)
 {
 	uint64_t at = 0;
 	struct heap_row row;
+
 	*out = heap_totals_of(reader, means);
 	while (heap_row(reader, &at, sites, &row))
 		for (size_t i = 0; i < row.count; i++)
 			count_live(&sites->items[row.sites[i]], out, &row.blocks[i],
 				   host_means_at(means, row.blocks[i].birth));
-	if (moment->time_ns != CUF_UNKNOWN)
-		undo_after(reader, moment, sites, out);
 }
 
 double heap_bytes_since(const struct reader *reader, const struct host_means *means,

@@ -3,37 +3,15 @@
  * Host blocks of one process: what is live, by call site and in all, from the host ledger.
  * When the recorder sampled, figures are estimates with a 95 % interval.
  *
- * Contract: the ledger is of the end of the recording. heap_read brings it back to a moment by the
- * events since: to some milliseconds where the moment is a time, exactly where it is a number of
- * events.
+ * Contract: the ledger is of the end of the recording. The events since bring it back to a moment:
+ * to some milliseconds where the moment is a time, exactly where it is a number of events.
  */
 #ifndef ANALYSIS_HOST_HEAP_H
 #define ANALYSIS_HOST_HEAP_H
 
+#include "analysis/recording/events.h"
 #include "analysis/recording/host_means.h"
-#include "analysis/recording/reader.h"
 #include "analysis/replay/sites.h"
-
-/* A moment among the host events. */
-struct heap_moment {
-	uint64_t time_ns; /* CLOCK_MONOTONIC; CUF_UNKNOWN: the end */
-	uint64_t events;  /* of the stream up to the moment; CUF_UNKNOWN: those up to time_ns */
-	const struct cuf_host_peak *note; /* what was live then, where events do not tell; NULL */
-};
-/* Whether the event at this place of the stream, from 0, came after the moment. */
-static inline bool heap_is_after(const struct heap_moment *moment, uint64_t place,
-				 uint64_t time_ns)
-{
-	if (moment->events != CUF_UNKNOWN)
-		return place >= moment->events;
-	return time_ns > moment->time_ns;
-}
-
-/* Where to begin to read what came after it: nothing is left out where places count. */
-static inline uint64_t heap_read_after(const struct heap_moment *moment)
-{
-	return moment->events == CUF_UNKNOWN ? moment->time_ns : 0;
-}
 
 /* An unbiased estimate, with estimates of its second and third central moment. */
 struct host_estimate { double value, variance, third; };
@@ -70,9 +48,13 @@ struct host_interval host_estimate_interval(const struct host_estimate *estimate
 /* Nothing is counted yet. */
 struct heap_totals heap_totals_of(const struct reader *reader, const struct host_means *means);
 
-/* Adds every live host block and its birth to its site. The moment has no note. */
-void heap_read(const struct reader *reader, const struct host_means *means,
-	       const struct heap_moment *moment, struct sites *sites, struct heap_totals *out);
+/* Adds every live host block of the ledger and its birth to its site. */
+void heap_read_end(const struct reader *reader, const struct host_means *means,
+		   struct sites *sites, struct heap_totals *out);
+/* Back to an earlier moment: heap_undo for each event after it, then heap_settle. */
+void heap_undo(const struct reader *reader, const struct host_event *event, struct sites *sites,
+	       struct heap_totals *out);
+void heap_settle(struct sites *sites, struct heap_totals *out);
 
 /* When most was live, as far as the events go back, and how much more than after the last of them.
  * False: there are none. One pass. */

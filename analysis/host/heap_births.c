@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two passes over the events: what was freed after the moment, then when it was allocated. */
+/* What was freed after the moment, then when it was allocated. */
 #include "analysis/host/heap_births.h"
 
 #include <stdlib.h>
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 
 enum { GONE_MAX = 4 << 20 };
@@ -26,19 +25,27 @@ struct heap_births {
 	struct hash_index index; /* address to a place in gone, plus one */
 	struct gone *gone;
 	size_t count, room, at;
-	struct heap_moment moment;
+	uint64_t until_ns; /* the moment; CUF_UNKNOWN: the end */
 	uint64_t ledger_at;
-	bool ledger_is_read;
+	bool ledger_is_read, are_too_many;
 };
 
 /* The first event of an address after the moment shows whether a block was live there. */
-static bool note_later(struct heap_births *births, const struct host_event *event, int sign)
+void heap_births_later(struct heap_births *births, const struct host_event *event)
 {
-	uint32_t *place = hash_index_place(&births->index, event->addr);
+	int sign = host_event_sign(event->op);
+	uint32_t *place;
+
+	if (!sign || !event->bytes || births->are_too_many)
+		return;
+	place = hash_index_place(&births->index, event->addr);
 	if (*place)
-		return true;
-	if (births->count == GONE_MAX)
-		return false;
+		return;
+	if (births->count == GONE_MAX) {
+		births->are_too_many = true;
+		births->count = 0;
+		return;
+	}
 	xalloc_grow(&births->gone, births->count, &births->room, sizeof *births->gone);
 	births->gone[births->count] =
 		(struct gone){ .bytes = event->bytes,
@@ -47,55 +54,29 @@ static bool note_later(struct heap_births *births, const struct host_event *even
 			       .stack = reader_call_site(births->reader, event->stack),
 			       .was_live = sign < 0 };
 	*place = (uint32_t)++births->count;
-	return true;
 }
 
 /* The last allocation at an address before the moment is the block's birth. */
-static void note_birth(struct heap_births *births, const struct host_event *event, int sign)
+void heap_births_before(struct heap_births *births, const struct host_event *event)
 {
-	uint32_t found = hash_index_find(&births->index, event->addr);
-	if (found && sign > 0)
+	uint32_t found;
+
+	if (!births->count || !event->bytes || host_event_sign(event->op) <= 0)
+		return;
+	found = hash_index_find(&births->index, event->addr);
+	if (found)
 		births->gone[found - 1].birth_ns = event->time_ns;
 }
 
-/* False: too many blocks. */
-static bool walk(struct heap_births *births, bool later)
-{
-	uint64_t after_ns = later ? heap_read_after(&births->moment) : 0;
-	struct host_stream *stream = host_stream_after(births->reader, after_ns);
-	struct host_event event;
-	bool fits = true;
-	for (uint64_t place = 0; fits && host_stream_next(stream, &event); place++) {
-		int sign = host_event_sign(event.op);
-		bool is_later = heap_is_after(&births->moment, place, event.time_ns);
-		if (!later && is_later)
-			break;
-		if (!sign || !event.bytes || is_later != later)
-			continue;
-		if (later)
-			fits = note_later(births, &event, sign);
-		else
-			note_birth(births, &event, sign);
-	}
-	host_stream_free(stream);
-	return fits;
-}
-
 struct heap_births *heap_births_new(const struct reader *reader, const struct host_means *means,
-				    const struct heap_moment *moment)
+				    uint64_t until_ns)
 {
 	struct heap_births *births = xalloc_zeroed(1, sizeof *births);
 	births->reader = reader;
 	births->means = means;
-	births->moment = *moment;
+	births->until_ns = until_ns;
 	sites_init(&births->sites);
 	hash_index_init(&births->index, 1024);
-	if (moment->time_ns == CUF_UNKNOWN)
-		return births;
-	if (!walk(births, true))
-		births->count = 0;
-	else if (births->count)
-		walk(births, false);
 	return births;
 }
 
@@ -115,7 +96,7 @@ static size_t next_of_ledger(struct heap_births *births, struct heap_birth *out)
 	while (!count && heap_row(births->reader, &births->ledger_at, &births->sites, &row))
 		for (size_t i = 0; i < row.count; i++) {
 			const struct heap_block *block = &row.blocks[i];
-			if (block->birth_ns > births->moment.time_ns)
+			if (block->birth_ns > births->until_ns)
 				continue;
 			out[count++] = birth_of(block->stack, block->birth_ns, block->bytes,
 						host_means_at(births->means, block->birth));

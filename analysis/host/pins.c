@@ -175,14 +175,21 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 	return least_of(count, most);
 }
 
-void host_maps_each(const struct reader *reader, uint64_t time_ns,
-		    void (*see)(void *context, const struct host_map *map, int sign), void *context)
+bool host_map_of(const struct host_event *event, struct host_map *map)
+{
+	*map = (struct host_map){ event->stack, event->bytes,
+				  cuf_address_is_file_map(event->addr, event->bytes),
+				  cuf_address_is_shared_map(event->addr, event->bytes) };
+	return host_event_sign(event->op) && cuf_address_is_map(event->addr, event->bytes);
+}
+
+void host_maps_end(const struct reader *reader,
+		   void (*see)(void *context, const struct host_map *map, int sign), void *context)
 {
 	static const struct host_means of_no_matter; /* maps are not sampled */
-	struct host_stream *stream;
-	struct host_event event;
 	struct block block;
 	uint64_t at = 0;
+
 	while (next_block(reader, &of_no_matter, &at, &block)) {
 		uint64_t bytes = cuf_host_bytes(block.word1);
 		if (cuf_address_is_map(block.addr, bytes))
@@ -193,18 +200,21 @@ void host_maps_each(const struct reader *reader, uint64_t time_ns,
 				    cuf_address_is_shared_map(block.addr, bytes) },
 			    1);
 	}
+}
+
+void host_maps_each(const struct reader *reader, uint64_t time_ns,
+		    void (*see)(void *context, const struct host_map *map, int sign), void *context)
+{
+	struct host_stream *stream;
+	struct host_event event;
+	struct host_map map;
+
+	host_maps_end(reader, see, context);
 	if (time_ns == CUF_UNKNOWN)
 		return;
 	stream = host_stream_after(reader, time_ns);
-	while (host_stream_next(stream, &event)) {
-		int sign = host_event_sign(event.op);
-		if (event.time_ns > time_ns && sign && cuf_address_is_map(event.addr, event.bytes))
-			see(context,
-			    &(struct host_map){
-				    event.stack, event.bytes,
-				    cuf_address_is_file_map(event.addr, event.bytes),
-				    cuf_address_is_shared_map(event.addr, event.bytes) },
-			    -sign);
-	}
+	while (host_stream_next(stream, &event))
+		if (event.time_ns > time_ns && host_map_of(&event, &map))
+			see(context, &map, -host_event_sign(event.op));
 	host_stream_free(stream);
 }

@@ -9,6 +9,7 @@
 #ifndef ANALYSIS_HOST_PINS_H
 #define ANALYSIS_HOST_PINS_H
 
+#include "analysis/recording/events.h"
 #include "analysis/recording/host_means.h"
 #include "analysis/recording/reader.h"
 
@@ -24,14 +25,19 @@ struct host_pin {
 size_t host_pins_find(const struct reader *reader, const struct host_means *means,
 		      uint64_t fragmented_bytes, size_t most, struct host_pin **pins);
 
-/* Calls see for the live maps of the program (mmap=1) at time_ns (CLOCK_MONOTONIC; CUF_UNKNOWN: the
- * end): those of the ledger, then changes by events since. */
+/* A map of the program (mmap=1). */
 struct host_map {
 	uint32_t stack;
 	uint64_t bytes;
 	bool file;   /* backed by a file, else memory */
 	bool shared; /* memory that other processes may see */
 };
+/* False: the event neither makes nor ends one. */
+bool host_map_of(const struct host_event *event, struct host_map *map);
+/* Calls see for those that are live at the end: of the ledger. */
+void host_maps_end(const struct reader *reader,
+		   void (*see)(void *context, const struct host_map *map, int sign), void *context);
+/* The same for time_ns (CLOCK_MONOTONIC; CUF_UNKNOWN: the end), with changes by events since. */
 void host_maps_each(const struct reader *reader, uint64_t time_ns,
 		    void (*see)(void *context, const struct host_map *map, int sign),
 		    void *context);

@@ -90,6 +90,21 @@ struct host_event {
 	unsigned op;
 };
 
+/* A moment among the host events. */
+struct heap_moment {
+	uint64_t time_ns; /* CLOCK_MONOTONIC; CUF_UNKNOWN: the end */
+	uint64_t events;  /* of the stream up to the moment; CUF_UNKNOWN: those up to time_ns */
+	const struct cuf_host_peak *note; /* what was live then, where events do not tell; NULL */
+};
+/* Whether the event at this place of the stream, from 0, came after the moment. */
+static inline bool heap_is_after(const struct heap_moment *moment, uint64_t place,
+				 uint64_t time_ns)
+{
+	if (moment->events != CUF_UNKNOWN)
+		return place >= moment->events;
+	return time_ns > moment->time_ns;
+}
+
 struct host_stream;
 struct host_stream *host_stream_new(const struct reader *reader);
 /* For whoever wants the events after that time: segments that end before it are not read. Some

@@ -43,7 +43,9 @@ struct build {
 	struct device_group *groups; /* by facts.devices; build_groups */
 	size_t group_count;
 	struct moment moment; /* of the run; build_moment */
-	struct heap_totals *host_memory; /* by process; build_sites, for build_host */
+	/* by process; build_sites, for build_host; of maps, what changed after the moment */
+	struct heap_totals *host_memory;
+	struct fact_maps *host_maps;
 	/* by process; build_moment, where --at=peak is asked for, else NULL */
 	struct heap_moment *host_peaks;
 	/* by process; build_sites */
@@ -128,6 +130,10 @@ void managed_owner(const struct build *build, struct fact_site *site);
 /* After build_sites; of host, what is live and resident is filled. */
 struct fact_heap managed_heap(const struct build *build, uint32_t process,
 			      const struct fact_host *host);
+
+/* Takes a map of an event after the moment back; after all of them: what was mapped then. */
+void host_map_after(struct build *build, uint32_t process, const struct host_event *event);
+struct fact_maps host_maps_at(struct build *build, uint32_t process);
 /* After build_sites: shared_bytes of a process's sites. */
 void shared_memory(struct build *build, uint32_t process);
 

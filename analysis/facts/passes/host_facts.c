@@ -17,60 +17,8 @@
 enum { PINS_MAX = 8, ARENAS_MANY = 8 };
 #define NOTABLE_BYTES (16ull << 20) /* below this nobody looks for where memory went */
 #define NOTABLE_SHARE 0.3 /* of what the allocator holds */
-#define ARENA_BYTES_OLD (256ull << 10) /* CPython's arenas to 3.9, */
-#define ARENA_BYTES (1ull << 20) /* and from 3.10 on */
 
 /* ---- maps ---- */
-
-struct map_sums {
-	struct build *build;
-	uint32_t process;
-	struct fact_maps maps;
-};
-
-/* It has the size of an arena, and its innermost frame is in the interpreter. */
-static bool is_python_arena(const struct map_sums *sums, const struct host_map *map)
-{
-	const struct fact_process *process = &sums->build->facts->processes[sums->process];
-	const struct reader *reader = sums->build->run->processes[sums->process].reader;
-	const struct fact_module *module;
-	uint32_t depth;
-	uint8_t stop;
-	const uint64_t *addrs = reader_stack(reader, map->stack, &depth, &stop);
-	if (map->file || map->shared || !depth)
-		return false;
-	if (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD)
-		return false;
-	module = fact_module_at(process, addrs[0], CUF_UNKNOWN);
-	return module && is_python_interpreter(module->path);
-}
-
-/* host_maps_each adds the maps of the ledger and corrects them by events, so sums may wrap below 0
- * on the way. */
-static void add_map(void *context, const struct host_map *map, int sign)
-{
-	struct map_sums *sums = context;
-	uint64_t bytes = map->bytes, one = 1;
-
-	if (sign <= 0) {
-		bytes = -bytes;
-		one = -one;
-	}
-	if (map->file) {
-		sums->maps.file_bytes += bytes;
-		sums->maps.file_count += one;
-	} else if (map->shared) {
-		sums->maps.shared_bytes += bytes;
-		sums->maps.shared_count += one;
-	} else {
-		sums->maps.anonymous_bytes += bytes;
-		sums->maps.anonymous_count += one;
-	}
-	if (is_python_arena(sums, map)) {
-		sums->maps.python_bytes += bytes;
-		sums->maps.python_count += one;
-	}
-}
 
 /* Bounds of an estimate may be lower than what is subtracted; they end at 0. */
 static void take_off(uint64_t *figure, uint64_t bytes)
@@ -83,18 +31,17 @@ static void take_off(uint64_t *figure, uint64_t bytes)
 static void fill_maps(struct build *build, uint32_t process, const char *memory,
 		      struct fact_host *host)
 {
-	struct map_sums sums = { build, process, { 0 } };
+	struct fact_maps maps = host_maps_at(build, process);
 	uint64_t bytes, count;
+
 	host->maps = (struct fact_maps){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
 					 CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
 					 CUF_UNKNOWN, CUF_UNKNOWN };
-	host_maps_each(build->run->processes[process].reader, host_time_of(build, process), add_map,
-		       &sums);
-	bytes = sums.maps.anonymous_bytes + sums.maps.file_bytes + sums.maps.shared_bytes;
-	count = sums.maps.anonymous_count + sums.maps.file_count + sums.maps.shared_count;
+	bytes = maps.anonymous_bytes + maps.file_bytes + maps.shared_bytes;
+	count = maps.anonymous_count + maps.file_count + maps.shared_count;
 	if (!count && key_number(memory, "mapped_anonymous_bytes") == CUF_UNKNOWN)
 		return;
-	host->maps = sums.maps;
+	host->maps = maps;
 	host->maps.given_back_bytes = key_number(memory, "given_back_bytes");
 	take_off(&host->malloc_live_bytes, bytes);
 	take_off(&host->malloc_low_bytes, bytes);

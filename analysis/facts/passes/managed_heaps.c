@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include "analysis/base/numbers.h"
+#include "analysis/frameworks/frameworks.h"
 #include "analysis/frameworks/runtimes.h"
 #include "analysis/host/pins.h"
 #include "analysis/symbols/library_names.h"
@@ -147,6 +148,79 @@ struct fact_heap managed_heap(const struct build *build, uint32_t index,
 	heap.touched = touched_share(mapped, subtract_to_zero(live, mapped), room);
 	heap.bytes = (uint64_t)((double)heap.bytes * heap.touched);
 	return heap;
+}
+
+/* ---- maps of the program ---- */
+
+#define ARENA_BYTES_OLD (256ull << 10) /* CPython's arenas to 3.9, */
+#define ARENA_BYTES (1ull << 20) /* and from 3.10 on */
+
+struct map_sums {
+	struct build *build;
+	uint32_t process;
+	struct fact_maps *maps;
+};
+
+/* It has the size of an arena, and its innermost frame is in the interpreter. */
+static bool is_python_arena(const struct map_sums *sums, const struct host_map *map)
+{
+	const struct fact_process *process = &sums->build->facts->processes[sums->process];
+	const struct reader *reader = sums->build->run->processes[sums->process].reader;
+	const struct fact_module *module;
+	uint32_t depth;
+	uint8_t stop;
+	const uint64_t *addrs = reader_stack(reader, map->stack, &depth, &stop);
+	if (map->file || map->shared || !depth)
+		return false;
+	if (map->bytes != ARENA_BYTES && map->bytes != ARENA_BYTES_OLD)
+		return false;
+	module = fact_module_at(process, addrs[0], CUF_UNKNOWN);
+	return module && is_python_interpreter(module->path);
+}
+
+/* The maps of the ledger and the events after the moment are added up, so sums may wrap below 0 on
+ * the way. */
+static void add_map(void *context, const struct host_map *map, int sign)
+{
+	struct map_sums *sums = context;
+	struct fact_maps *maps = sums->maps;
+	uint64_t bytes = map->bytes, one = 1;
+
+	if (sign <= 0) {
+		bytes = -bytes;
+		one = -one;
+	}
+	if (map->file) {
+		maps->file_bytes += bytes;
+		maps->file_count += one;
+	} else if (map->shared) {
+		maps->shared_bytes += bytes;
+		maps->shared_count += one;
+	} else {
+		maps->anonymous_bytes += bytes;
+		maps->anonymous_count += one;
+	}
+	if (is_python_arena(sums, map)) {
+		maps->python_bytes += bytes;
+		maps->python_count += one;
+	}
+}
+
+void host_map_after(struct build *build, uint32_t process, const struct host_event *event)
+{
+	struct map_sums sums = { build, process, &build->host_maps[process] };
+	struct host_map map;
+
+	if (host_map_of(event, &map))
+		add_map(&sums, &map, -host_event_sign(event->op));
+}
+
+struct fact_maps host_maps_at(struct build *build, uint32_t process)
+{
+	struct map_sums sums = { build, process, &build->host_maps[process] };
+
+	host_maps_end(build->run->processes[process].reader, add_map, &sums);
+	return *sums.maps;
 }
 
 /* ---- shared memory ---- */

@@ -184,10 +184,8 @@ static struct survival_time time_observed(const struct build *build, uint32_t pr
 }
 
 /* Each live block counts at its birth. */
-static void count_births(struct growth *growth, const struct reader *reader,
-			 const struct host_means *means, const struct heap_moment *moment)
+static void count_births(struct growth *growth, struct heap_births *births)
 {
-	struct heap_births *births = heap_births_new(reader, means, moment);
 	struct heap_birth row[SITES_ROW];
 	struct site_key keys[SITES_ROW];
 	uint32_t sites[SITES_ROW];
@@ -201,7 +199,6 @@ static void count_births(struct growth *growth, const struct reader *reader,
 				     &(struct growth_block){ row[i].bytes, row[i].birth_ns,
 							     row[i].variance });
 	}
-	heap_births_free(births);
 }
 
 /* Before the oldest event that was kept, the recorder's own maximum is all that is known. */
@@ -400,15 +397,69 @@ static void follow(const struct followed_process *one, struct growth *growth,
 	growth_ahead_end(ahead);
 }
 
+/* Who else listens while the host's events are read for growth. */
+struct host_listener {
+	struct followed_process *one;
+	const struct reader *reader;
+	struct growth *growth;
+	struct heap_births *births;
+};
+
+/* An event after the moment is undone, unless what was live then is known from a note. */
+static void hear_after(void *context, const struct host_event *event)
+{
+	const struct host_listener *listener = context;
+	const struct followed_process *one = listener->one;
+	struct sites *sites = &listener->growth->sites;
+	struct heap_totals *memory = &one->build->host_memory[one->process];
+
+	if (!event) {
+		if (!one->host.note && one->host.time_ns != CUF_UNKNOWN)
+			heap_settle(sites, memory);
+		return;
+	}
+	heap_births_later(listener->births, event);
+	if (!one->host.note)
+		heap_undo(listener->reader, event, sites, memory);
+	if (event->time_ns > one->host.time_ns)
+		host_map_after(one->build, one->process, event);
+}
+
+static void hear_before(void *context, const struct host_event *event)
+{
+	const struct host_listener *listener = context;
+
+	heap_births_before(listener->births, event);
+}
+
+/* Before the events are read: what is live at their end, or was at the recorder's note. */
+static void take_host_live(const struct followed_process *one, struct growth *growth,
+			   const struct host_means *means)
+{
+	const struct reader *reader = one->build->run->processes[one->process].reader;
+	struct heap_totals *memory = &one->build->host_memory[one->process];
+
+	if (!one->host.note) {
+		heap_read_end(reader, means, &growth->sites, memory);
+		return;
+	}
+	*memory = heap_totals_of(reader, means);
+	peak_note_add(reader, one->host.note, &growth->sites, memory);
+}
+
 static void follow_host(struct followed_process *one, struct growth *growth)
 {
 	const struct run_process *recorded = &one->build->run->processes[one->process];
 	const struct reader *reader = recorded->reader;
-	struct growth_host state = { .reader = reader,
-				     .time_ns = one->host.time_ns,
-				     .events = one->host.events };
-	struct growth_source source = growth_host_source(&state);
 	struct host_means means = host_means_of(reader, &recorded->meta);
+	struct host_listener listener = { one, reader, growth,
+					  heap_births_new(reader, &means, one->host.time_ns) };
+	struct growth_host state = { .reader = reader,
+				     .moment = one->host,
+				     .after = hear_after,
+				     .before = hear_before,
+				     .listener = &listener };
+	struct growth_source source = growth_host_source(&state);
 	struct heap_totals *memory = &one->build->host_memory[one->process];
 	struct quiet_marks lent = { 0 };
 	growth->by_age = true;
@@ -426,12 +477,7 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 		growth->is_lent = lent.count != 0;
 		take_quiet(growth, &lent, HOST_CLOCK_NS);
 	}
-	if (one->host.note) {
-		*memory = heap_totals_of(reader, &means);
-		peak_note_add(reader, one->host.note, &growth->sites, memory);
-	} else {
-		heap_read(reader, &means, &one->host, &growth->sites, memory);
-	}
+	take_host_live(one, growth, &means);
 	follow(one, growth, &source);
 	if (state.stream)
 		growth->time.events_ns = most_of(growth->time.events_ns,
@@ -444,10 +490,11 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 	growth->births = one->host.time_ns == CUF_UNKNOWN &&
 			 growth_asks_births(growth, HOST_CLOCK_NS);
 	if (growth->births || growth->floor_count)
-		count_births(growth, reader, &means, &one->host);
+		count_births(growth, listener.births);
 	if (growth->floor_count)
 		growth_pool(growth, reader);
 	growth->quiet = NULL;
+	heap_births_free(listener.births);
 	free(lent.items);
 }
 

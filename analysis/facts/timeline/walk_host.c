@@ -150,13 +150,12 @@ static void add_base(struct host_walk *walk)
 	struct timeline_work *work = walk->work;
 	struct levels *levels = &work->host;
 	struct host_means means = host_means_of(work->recorded->reader, &work->recorded->meta);
-	struct heap_moment now = { .time_ns = CUF_UNKNOWN, .events = CUF_UNKNOWN };
 	struct heap_totals totals;
 	struct sites sites;
 	int64_t *base_bytes, *base_count;
 
 	sites_init(&sites);
-	heap_read(work->recorded->reader, &means, &now, &sites, &totals);
+	heap_read_end(work->recorded->reader, &means, &sites, &totals);
 	work->host_is_sampled |= totals.estimated;
 	for (size_t i = 0; i < sites.count; i++)
 		levels_row(levels, CUF_KIND_HOST, CUF_DEVICE_NONE, sites.items[i].stack);
