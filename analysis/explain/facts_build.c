@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include "analysis/explain/causes.h"
+#include "analysis/explain/evidence/event_pass.h"
 #include "analysis/explain/replayed.h"
 #include "analysis/explain/what_if_facts.h"
 #include "analysis/facts/passes/build.h"
@@ -67,6 +68,14 @@ static void run_passes(struct build *build)
 	build_causes(build);
 }
 
+/* What explains the fatal incident reads the events along with what grows. */
+static void listen(struct build *build, uint32_t process,
+		   struct sweep_consumer consumers[LISTENERS])
+{
+	listen_for_what_ifs(build, process, &consumers[0]);
+	event_pass_listen(build, process, &consumers[1]);
+}
+
 static struct build build_begin(struct facts_store *store, struct facts *facts,
 				const struct facts_options *options)
 {
@@ -75,12 +84,13 @@ static struct build build_begin(struct facts_store *store, struct facts *facts,
 		.run = &store->run,
 		.facts = facts,
 		.arena = store->run.arena,
-		.listen = listen_for_what_ifs,
+		.listen = listen,
 		.exit_reasons = xalloc_zeroed(count, sizeof *build.exit_reasons),
 		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
 		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
 		.host_maps = xalloc_zeroed(count, sizeof *build.host_maps),
 		.marks = xalloc_zeroed(count, sizeof *build.marks),
+		.event_passes = xalloc_zeroed(count, sizeof *build.event_passes),
 		.roles = xalloc_zeroed(count, sizeof *build.roles),
 		.hooks_used = xalloc_zeroed(count, sizeof *build.hooks_used),
 		.quiet = xalloc_zeroed(count, sizeof *build.quiet),
@@ -97,6 +107,7 @@ static void build_end(struct build *build)
 		ladders_fini(&build->ladders[i]);
 		framework_marks_free(build->marks[i]);
 		roles_free(build->roles[i]);
+		event_pass_fini(build->event_passes[i]);
 		free(build->quiet[i].items);
 	}
 	for (size_t i = 0; i < build->group_count; i++)
@@ -105,6 +116,7 @@ static void build_end(struct build *build)
 	free(build->hooks_used);
 	free(build->quiet);
 	free(build->marks);
+	free(build->event_passes);
 	free(build->roles);
 	free(build->host_memory);
 	free(build->host_maps);

@@ -388,6 +388,11 @@ static uint64_t moment_of(const struct run_process *process, uint64_t seq)
 	return seq;
 }
 
+bool run_is_at(const struct run_process *process, uint64_t seq)
+{
+	return process->live_valid && process->live_seq == moment_of(process, seq);
+}
+
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact)
 {
 	seq = moment_of(process, seq);

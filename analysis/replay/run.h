@@ -89,6 +89,8 @@ void run_merge_call_sites(struct run *run, struct symbols *symbols);
  * that of the driver's blocks; process->live_exact has the framework's, too.
  */
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
+/* Whether run_live has just that moment. */
+bool run_is_at(const struct run_process *process, uint64_t seq);
 /* The sums of run_live, which need no live set where they are asked for again. */
 const struct live_sums *run_sums(struct run_process *process, uint64_t seq);
 /* The sums of now less what the events since changed, without a live set of that moment. Blocks

@@ -99,10 +99,13 @@ static uint64_t last_rung(const struct fact_incident *incident)
 
 /* The logical request: a framework's own word is best; physical chunks rolled back around the
  * failure are a lower bound. */
-static uint64_t request_of(struct build *build, const struct fact_incident *incident)
+uint64_t evidence_request(const struct build *build, const struct fact_incident *incident)
 {
 	const struct events *events = build->run->processes[incident->process].events;
 	uint64_t rolled_back = 0;
+
+	if (!incident->is_request)
+		return CUF_UNKNOWN;
 	if (is_known(incident->framework_requested_bytes) && incident->framework_requested_bytes)
 		return incident->framework_requested_bytes;
 	if (is_known(incident->least_requested_bytes) && incident->least_requested_bytes)
@@ -487,9 +490,7 @@ void evidence_device(struct build *build, struct evidence *evidence)
 	if (evidence->device < build->facts->device_count)
 		device = &build->facts->devices[evidence->device];
 	if (incident) {
-		metrics[METRIC_request] = CUF_UNKNOWN;
-		if (incident->is_request)
-			metrics[METRIC_request] = request_of(build, incident);
+		metrics[METRIC_request] = evidence_request(build, incident);
 		metrics[METRIC_free] = incident->free_bytes;
 		if (is_known(incident->total_bytes))
 			metrics[METRIC_total] = incident->total_bytes;

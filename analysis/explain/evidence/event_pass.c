@@ -2,7 +2,11 @@
 /* Follows the events of one device; see event_pass.h. */
 #include "analysis/explain/evidence/event_pass.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include "analysis/base/numbers.h"
+#include "analysis/base/xalloc.h"
+#include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/thresholds.h"
 #include "analysis/replay/replay.h"
 
@@ -28,7 +32,7 @@ static void follow_same_size(struct event_pass *pass, const struct cuf_event *ev
 	struct cuf_event one = *event;
 
 	one.stack = one.alloc_stack = 1;
-	if (event->bytes != pass->evidence->metrics[METRIC_request])
+	if (event->bytes != pass->of.request)
 		pass->same_size.frees += event->op == CUF_OP_FREE;
 	else if (event->op == CUF_OP_FREE)
 		site_traces_free(&pass->same_size, &one);
@@ -36,10 +40,103 @@ static void follow_same_size(struct event_pass *pass, const struct cuf_event *ev
 		site_traces_alloc(&pass->same_size, &one);
 }
 
-/* How the family of equal blocks was allocated: after which query, and what came between. */
+/* ---- the family of equal blocks ---- */
+
+enum { LARGE_MOST = 1 << 16 };
+
+/* The place of a key in an array of rows, made if need be; 0: there are too many. */
+static uint32_t large_place(struct large_blocks *large, struct hash_index *index, uint64_t key,
+			    size_t *count)
+{
+	uint32_t *place = hash_index_place(index, key);
+
+	if (!*place && *count == LARGE_MOST)
+		large->are_many = true;
+	else if (!*place)
+		*place = (uint32_t)++*count;
+	return *place;
+}
+
+static struct large_size *large_size(struct large_blocks *large, uint64_t bytes)
+{
+	size_t before = large->size_count;
+	uint32_t place;
+
+	xalloc_grow(&large->sizes, before, &large->size_room, sizeof *large->sizes);
+	place = large_place(large, &large->by_bytes, bytes, &large->size_count);
+	if (!place)
+		return NULL;
+	if (large->size_count > before)
+		large->sizes[place - 1] = (struct large_size){ 0 };
+	return &large->sizes[place - 1];
+}
+
+static void note_large(struct event_pass *pass, const struct cuf_event *event)
+{
+	struct large_blocks *large = &pass->large;
+	struct large_size *size = large_size(large, event->bytes);
+	uint32_t place;
+
+	xalloc_grow(&large->blocks, large->block_count, &large->block_room, sizeof *large->blocks);
+	place = large_place(large, &large->by_address,
+			    cuf_key(cuf_kind_space(event->kind), event->addr),
+			    &large->block_count);
+	if (!size || !place)
+		return;
+	large->blocks[place - 1] = (struct large_block){
+		.seq = event->seq,
+		.bytes = event->bytes,
+		.query_seq = pass->query_seq,
+		.since_query = pass->since_query,
+		.allocated = large->allocated,
+		.same = size->allocs++,
+	};
+}
+
+static void follow_large(struct event_pass *pass, const struct cuf_event *event)
+{
+	struct large_blocks *large = &pass->large;
+	bool is_alloc = event->op == CUF_OP_ALLOC;
+	struct large_size *size;
+
+	if (event->bytes >= large->least_bytes && !large->are_many) {
+		if (is_alloc)
+			note_large(pass, event);
+		else if ((size = large_size(large, event->bytes)))
+			size->frees++;
+	}
+	if (is_alloc)
+		large->allocated += event->bytes;
+}
+
+/* How the family was allocated: after which query, and what came between. False: its first block is
+ * none of the large ones. */
+static bool take_family(struct event_pass *pass, uint64_t unit, uint64_t first_seq)
+{
+	const struct large_blocks *large = &pass->large;
+	const struct large_block *first = NULL;
+	const struct large_size *size;
+
+	for (size_t i = 0; i < large->block_count && !first; i++)
+		if (large->blocks[i].seq == first_seq && large->blocks[i].bytes == unit)
+			first = &large->blocks[i];
+	if (!first)
+		return false;
+	size = &large->sizes[hash_index_find(&large->by_bytes, unit) - 1];
+	pass->family_first = first_seq;
+	if (first->since_query < unit / 4)
+		pass->family_query_seq = first->query_seq;
+	pass->unit_allocs = size->allocs;
+	pass->unit_frees = size->frees;
+	pass->burst_all = large->allocated - first->allocated;
+	pass->burst_family = (size->allocs - first->same) * unit;
+	return true;
+}
+
+/* The same in a sweep that knows the family before. */
 static void follow_family(struct event_pass *pass, const struct cuf_event *event)
 {
-	uint64_t unit = pass->evidence->metrics[METRIC_unit];
+	uint64_t unit = pass->unit;
 
 	pass->unit_allocs += event->bytes == unit;
 	if (!pass->family_first || event->seq < pass->family_first)
@@ -51,13 +148,18 @@ static void follow_family(struct event_pass *pass, const struct cuf_event *event
 		pass->burst_family += event->bytes;
 }
 
+/* ---- events ---- */
+
 /* unit_sizes is a ring of the last sizes of the failing call site in the failing thread. */
 static void follow_alloc(struct event_pass *pass, const struct cuf_event *event)
 {
-	const struct fact_incident *incident = pass->evidence->incident;
+	const struct fact_incident *incident = pass->of.incident;
 
 	follow_same_size(pass, event);
-	follow_family(pass, event);
+	if (pass->is_late)
+		follow_family(pass, event);
+	else
+		follow_large(pass, event);
 	if (event->bytes >= pass->small_bytes)
 		pass->allocated += event->bytes;
 	pass->since_query += event->bytes;
@@ -72,7 +174,10 @@ static void follow_free(struct event_pass *pass, const struct cuf_event *event)
 {
 	bool small = event->bytes < pass->small_bytes;
 
-	pass->unit_frees += event->bytes == pass->evidence->metrics[METRIC_unit];
+	if (pass->is_late)
+		pass->unit_frees += event->bytes == pass->unit;
+	else
+		follow_large(pass, event);
 	follow_same_size(pass, event);
 	pass->freed_all += event->bytes;
 	if (!small)
@@ -83,8 +188,7 @@ static void follow_free(struct event_pass *pass, const struct cuf_event *event)
 }
 
 /* A query of free memory matters because engines size their KV cache by it. */
-static void follow_event(struct event_pass *pass, const struct build *build,
-			 const struct cuf_event *event)
+static void follow_event(struct event_pass *pass, const struct cuf_event *event)
 {
 	const char *hook;
 
@@ -92,7 +196,7 @@ static void follow_event(struct event_pass *pass, const struct build *build,
 	case CUF_OP_ALLOC: follow_alloc(pass, event); break;
 	case CUF_OP_FREE: follow_free(pass, event); break;
 	case CUF_OP_FREE_MEMORY:
-		hook = hook_name(build, pass->evidence->process, event->hook);
+		hook = hook_name(pass->build, pass->of.process, event->hook);
 		if (hook && !strncmp(hook, "cuMemGetInfo", 12)) {
 			pass->query_seq = event->seq;
 			pass->since_query = 0;
@@ -122,18 +226,17 @@ static bool is_followed(const struct event_pass *pass, const struct cuf_event *e
 }
 
 /* A call site begins outside of the allocator's library. */
-static uint32_t site_of(struct event_pass *pass, const struct build *build, uint32_t stack)
+static uint32_t site_of(struct event_pass *pass, uint32_t stack)
 {
-	return stack_site(build, pass->evidence->process, stack, &pass->keys);
+	return stack_site(pass->build, pass->of.process, stack, &pass->keys);
 }
 
 /* Call sites start with what is live at the moment and was allocated before the kept events. */
-static void seed_live(struct event_pass *pass, struct build *build, const struct events *events,
-		      uint64_t until)
+static void seed_live(struct event_pass *pass, const struct events *events)
 {
 	bool exact;
-	const struct liveset *live = run_live(&build->run->processes[pass->evidence->process],
-					      until, &exact);
+	const struct liveset *live = run_live(&pass->build->run->processes[pass->of.process],
+					      pass->until, &exact);
 	size_t at = 0;
 
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
@@ -145,31 +248,27 @@ static void seed_live(struct event_pass *pass, struct build *build, const struct
 			.stack = block->stack,
 		};
 		if (is_followed(pass, &event) && block->seq <= events->complete_since)
-			site_traces_seed(&pass->sites, site_of(pass, build, block->stack),
-					 block->bytes);
+			site_traces_seed(&pass->sites, site_of(pass, block->stack), block->bytes);
 	}
 }
 
 /* And with blocks that a kept event frees and no kept event allocated. */
-static void seed_freed(struct event_pass *pass, struct build *build, const struct events *events,
-		       uint64_t until)
+static void seed_freed(struct event_pass *pass, const struct events *events)
 {
 	for (size_t i = 0; i < events->old.count; i++) {
 		struct cuf_event event = events_get(events, events->old.items[i]);
 
-		if (event.seq > until)
+		if (event.seq > pass->until)
 			break;
 		if (is_followed(pass, &event))
-			site_traces_seed(&pass->sites, site_of(pass, build, event.alloc_stack),
+			site_traces_seed(&pass->sites, site_of(pass, event.alloc_stack),
 					 event.bytes);
 	}
 }
 
 /* A framework's report of the failure has the stack of who asked; the driver's call may not. */
-static uint32_t failing_stack(const struct build *build, const struct evidence *evidence)
+static uint32_t failing_stack(const struct events *events, const struct fact_incident *incident)
 {
-	const struct events *events = build->run->processes[evidence->process].events->framework;
-	const struct fact_incident *incident = evidence->incident;
 	uint64_t last = incident->seq, before = incident->seq ? incident->seq - 1 : 0;
 
 	if (incident->settled_seq > last)
@@ -201,59 +300,149 @@ static uint64_t three_quarters(const struct events *events, uint64_t until)
 }
 
 /* Both rings in order, up to the failure. */
-static void follow_events(struct event_pass *pass, struct build *build)
+static bool take_row(void *state, const struct sweep_row *row)
 {
-	const struct evidence *evidence = pass->evidence;
-	const struct run_process *recorded = &build->run->processes[evidence->process];
-	const struct events *events = recorded->events;
-	const struct events *followed = pass->framework ? events->framework : events;
-	uint64_t until = evidence->incident ? evidence->incident->seq : CUF_UNKNOWN;
-	struct event_merge merge;
-	struct cuf_event event;
+	struct event_pass *pass = state;
 
-	if (followed->complete_since) {
-		seed_live(pass, build, followed, until);
-		seed_freed(pass, build, followed, until);
-	}
-	pass->sites.peaks_until = three_quarters(followed, until);
-	event_merge_begin(&merge, events, 0);
-	while (event_merge_next(&merge, &event) && event.seq <= until && event.op != CUF_OP_EXIT) {
+	for (size_t i = 0; i < row->count; i++) {
+		struct cuf_event event = row->events[i];
+
+		if (event.seq > pass->until || event.op == CUF_OP_EXIT)
+			return false;
 		if (!is_followed(pass, &event))
 			continue;
 		pass->last_ns = event.time_ns;
-		event.stack = site_of(pass, build, event.stack);
-		event.alloc_stack = site_of(pass, build, event.alloc_stack);
-		follow_event(pass, build, &event);
+		event.stack = site_of(pass, event.stack);
+		event.alloc_stack = site_of(pass, event.alloc_stack);
+		follow_event(pass, &event);
 	}
-	reader_drop(recorded->reader, CUF_SEC_RING);
-	reader_drop(recorded->reader, CUF_SEC_FRAMEWORK_RING);
+	return true;
 }
 
-void event_pass_run(struct event_pass *pass, struct build *build, const struct evidence *evidence)
+static struct event_pass *pass_new(const struct build *build, const struct event_pass_of *of)
 {
-	const struct evidence_signal *family = &evidence->signals[SIGNAL_family];
-	uint64_t total = evidence->metrics[METRIC_total];
+	const struct events *events = build->run->processes[of->process].events;
+	struct event_pass *pass = xalloc_zeroed(1, sizeof *pass);
 
-	memset(pass, 0, sizeof *pass);
-	pass->evidence = evidence;
-	pass->ordinal = ordinal_in(build, evidence->device, evidence->process);
-	pass->framework = has_framework_blocks(build->run->processes[evidence->process].events);
+	pass->build = build;
+	pass->of = *of;
+	pass->until = of->incident ? of->incident->seq : CUF_UNKNOWN;
+	pass->ordinal = ordinal_in(build, of->device, of->process);
+	pass->framework = has_framework_blocks(events);
 	pass->freed_sizes.stride = 1;
-	if (total != CUF_UNKNOWN)
-		pass->small_bytes = total / SMALL_PART;
-	if (family->seq_count && evidence->metrics[METRIC_family] != CUF_UNKNOWN)
-		pass->family_first = family->seqs[0];
+	if (is_known(of->total)) {
+		pass->small_bytes = of->total / SMALL_PART;
+		pass->large.least_bytes = of->total / FAMILY_PART;
+	}
+	hash_index_init(&pass->large.by_address, 0);
+	hash_index_init(&pass->large.by_bytes, 0);
 	site_traces_init(&pass->sites);
 	pass->sites.small_bytes = pass->small_bytes;
 	site_traces_init(&pass->same_size);
-	if (evidence->incident)
-		pass->failing = site_of(pass, build, failing_stack(build, evidence));
-	follow_events(pass, build);
+	if (of->incident)
+		pass->failing = site_of(pass, failing_stack(events->framework, of->incident));
+	return pass;
+}
+
+/* Whether older events were overwritten, so that what they left is needed before the sweep. */
+static bool is_cut(const struct event_pass *pass, const struct events **followed)
+{
+	const struct events *events = pass->build->run->processes[pass->of.process].events;
+
+	*followed = pass->framework ? events->framework : events;
+	return (*followed)->complete_since != 0;
+}
+
+static struct sweep_consumer pass_begin(struct event_pass *pass)
+{
+	const struct events *followed;
+
+	if (is_cut(pass, &followed)) {
+		seed_live(pass, followed);
+		seed_freed(pass, followed);
+	}
+	pass->sites.peaks_until = three_quarters(followed, pass->until);
+	return (struct sweep_consumer){ take_row, pass };
+}
+
+void event_pass_listen(struct build *build, uint32_t process, struct sweep_consumer *consumer)
+{
+	const struct fact_process *whose = &build->facts->processes[process];
+	struct run_process *from = &build->run->processes[process];
+	const struct fact_incident *incident;
+	const struct cuf_device *device;
+	struct event_pass_of of = { .process = process };
+	struct event_pass *pass;
+	const struct events *followed;
+
+	if (!whose->fatal_incident)
+		return;
+	of.incident = incident = &build->facts->incidents[whose->fatal_incident - 1];
+	of.device = incident->device;
+	if (of.device == FACT_NONE || ordinal_in(build, of.device, process) == CUF_DEVICE_NONE)
+		return;
+	of.request = evidence_request(build, incident);
+	of.total = incident->total_bytes;
+	device = reader_at(from->reader, CUF_SEC_DEVICES, ordinal_in(build, of.device, process));
+	if (!is_known(of.total) && device)
+		of.total = device->total_bytes;
+	pass = pass_new(build, &of);
+	/* what was live then would have to be made twice */
+	if (is_cut(pass, &followed) && !run_is_at(from, pass->until)) {
+		event_pass_fini(pass);
+		return;
+	}
+	*consumer = pass_begin(pass);
+	build->event_passes[process] = pass;
+}
+
+/* Whether a pass of the second sweep was about just this, and tells of the family. */
+static bool fits(struct event_pass *pass, const struct event_pass_of *of, uint64_t unit,
+		 uint64_t first_seq)
+{
+	if (pass->of.incident != of->incident || pass->of.device != of->device ||
+	    pass->of.request != of->request || pass->of.total != of->total)
+		return false;
+	return !first_seq || (!pass->large.are_many && take_family(pass, unit, first_seq));
+}
+
+struct event_pass *event_pass_for(struct build *build, const struct evidence *evidence)
+{
+	const struct evidence_signal *family = &evidence->signals[SIGNAL_family];
+	const struct event_pass_of of = { evidence->process, evidence->device, evidence->incident,
+					  evidence->metrics[METRIC_request],
+					  evidence->metrics[METRIC_total] };
+	struct event_pass *pass = build->event_passes[of.process];
+	uint64_t unit = evidence->metrics[METRIC_unit], first_seq = 0;
+	struct sweep_consumer consumer;
+
+	if (family->seq_count && evidence->metrics[METRIC_family] != CUF_UNKNOWN)
+		first_seq = family->seqs[0];
+	if (pass && pass->of.incident == of.incident) {
+		build->event_passes[of.process] = NULL;
+		if (fits(pass, &of, unit, first_seq))
+			return pass;
+		event_pass_fini(pass);
+	}
+	pass = pass_new(build, &of);
+	pass->is_late = true;
+	pass->unit = unit;
+	pass->family_first = first_seq;
+	consumer = pass_begin(pass);
+	sweep_events(build->run->processes[of.process].events, &consumer, 1);
+	return pass;
 }
 
 void event_pass_fini(struct event_pass *pass)
 {
+	if (!pass)
+		return;
 	site_traces_fini(&pass->sites);
 	site_traces_fini(&pass->same_size);
 	stack_sites_fini(&pass->keys);
+	hash_index_fini(&pass->large.by_address);
+	hash_index_fini(&pass->large.by_bytes);
+	free(pass->large.blocks);
+	free(pass->large.sizes);
+	free(pass);
 }

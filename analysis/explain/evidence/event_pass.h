@@ -3,9 +3,12 @@
  * One pass over the events of a device up to a moment: what was allocated and freed, and the
  * history of each call site. It measures only; evidence_trace.c turns it into signals.
  *
- * Contract: the evidence of the snapshot (evidence_device, evidence_live) is filled before. Heap
- * memory, freed by event_pass_fini. Only blocks of a framework are followed where there are any,
- * since they are inside blocks of the driver.
+ * The fatal incident of a process is followed in the second sweep of its events, before there is
+ * evidence. So which blocks are a family is known only afterwards, and what was assumed is checked
+ * then. All others have a sweep of their own, after evidence_device and evidence_live.
+ *
+ * Contract: heap memory, freed by event_pass_fini. Only blocks of a framework are followed where
+ * there are any, since they are inside blocks of the driver.
  */
 #ifndef ANALYSIS_EXPLAIN_EVIDENCE_EVENT_PASS_H
 #define ANALYSIS_EXPLAIN_EVIDENCE_EVENT_PASS_H
@@ -23,8 +26,36 @@ struct freed_sizes {
 	uint64_t seen, stride, most;
 };
 
+/* What a pass is about. */
+struct event_pass_of {
+	uint32_t process, device;
+	const struct fact_incident *incident; /* NULL: the end */
+	uint64_t request, total; /* bytes; CUF_UNKNOWN */
+};
+
+/* Large blocks, by their addresses, as each was when it was allocated; and their sizes. One of them
+ * may turn out to be the first of a family. */
+struct large_blocks {
+	uint64_t least_bytes;
+	struct large_block {
+		uint64_t seq, bytes;
+		uint64_t query_seq, since_query; /* before it */
+		uint64_t allocated, same; /* before it: all bytes; blocks of its size */
+	} *blocks;
+	struct large_size { uint64_t allocs, frees; } *sizes;
+	size_t block_count, block_room, size_count, size_room;
+	struct hash_index by_address, by_bytes; /* places, plus 1 */
+	uint64_t allocated; /* so far, all bytes */
+	bool are_many; /* too many: nothing is known */
+};
+
 struct event_pass {
-	const struct evidence *evidence;
+	const struct build *build;
+	struct event_pass_of of;
+	uint64_t until; /* seq */
+	struct large_blocks large;
+	bool is_late; /* the family is known before */
+	uint64_t unit; /* then: the size of its blocks */
 	unsigned ordinal; /* of the device in the process */
 	bool framework; /* blocks of a framework are followed */
 	uint64_t small_bytes; /* smaller blocks are churn in any program */
@@ -50,7 +81,10 @@ struct event_pass {
 	size_t unit_size_count;
 };
 
-void event_pass_run(struct event_pass *pass, struct build *build, const struct evidence *evidence);
-void event_pass_fini(struct event_pass *pass);
+/* Takes part in the second sweep of a process: the pass of its fatal incident, if it has one. */
+void event_pass_listen(struct build *build, uint32_t process, struct sweep_consumer *consumer);
+/* The pass for this evidence. The caller ends it with event_pass_fini. */
+struct event_pass *event_pass_for(struct build *build, const struct evidence *evidence);
+void event_pass_fini(struct event_pass *pass); /* NULL is fine */
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "analysis/explain/evidence/evidence.h"
 
+/* What failed, in bytes; CUF_UNKNOWN: it was no request. */
+uint64_t evidence_request(const struct build *build, const struct fact_incident *incident);
 /* Room on the device, gaps, other processes. */
 void evidence_device(struct build *build, struct evidence *evidence);
 /* Live blocks: families of equal sizes, layers, names on the stacks. */

@@ -445,12 +445,10 @@ struct history evidence_trace(struct build *build, struct evidence *evidence)
 	if (evidence->device == FACT_NONE ||
 	    ordinal_in(build, evidence->device, evidence->process) == CUF_DEVICE_NONE)
 		return history;
-	pass = xalloc_zeroed(1, sizeof *pass);
-	event_pass_run(pass, build, evidence);
+	pass = event_pass_for(build, evidence);
 	history = set_signals(build, evidence, pass);
 	evidence->demand = demand_of(build, evidence, pass);
 	set_loads(evidence);
 	event_pass_fini(pass);
-	free(pass);
 	return history;
 }

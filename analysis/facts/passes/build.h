@@ -17,6 +17,7 @@
 #include "analysis/replay/run.h"
 #include "analysis/replay/sweep.h"
 
+struct event_pass;
 struct framework_marks;
 struct heap_moment;
 struct heap_totals;
@@ -32,6 +33,8 @@ struct moment {
 	const struct cuf_incident *incident; /* NULL: none, or its record was overwritten */
 	uint64_t incident_id;
 };
+
+enum { LISTENERS = 2 };
 
 struct build {
 	struct run *run;
@@ -51,9 +54,12 @@ struct build {
 	/* by process; build_sites */
 	struct hooks_used *hooks_used;
 	struct quiet_marks *quiet;
-	/* Takes part in the second sweep of a process; facts_build. What it makes of it: */
-	void (*listen)(struct build *build, uint32_t process, struct sweep_consumer *consumer);
+	/* Takes part in the second sweep of a process; facts_build. What it makes of it, of one
+	 * process or by process: */
+	void (*listen)(struct build *build, uint32_t process,
+		       struct sweep_consumer consumers[LISTENERS]);
 	struct trace_walk *trace;
+	struct event_pass **event_passes;
 	/* caches by process, filled at the first query */
 	struct framework_marks **marks;
 	struct roles **roles;

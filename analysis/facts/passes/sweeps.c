@@ -346,7 +346,7 @@ static bool will_go_back(const struct build *build, uint32_t process)
 static void sweep_process(void *context, size_t i)
 {
 	enum { DRIVER = PHASES_FIRST, HOOKS, INDEX, PEAKS, GROWTH, FIRST };
-	enum { GROWTH_AGAIN = PHASES_AGAIN, LISTENER, AGAIN };
+	enum { GROWTH_AGAIN = PHASES_AGAIN, LISTENER, AGAIN = LISTENER + LISTENERS };
 	struct followed_process *one = (struct followed_process *)context + i;
 	struct build *build = one->build;
 	struct run_process *from = &build->run->processes[one->process];

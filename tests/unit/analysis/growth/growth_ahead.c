@@ -43,7 +43,8 @@ static uint64_t read_on(const struct growth_source *source, uint64_t from, uint6
 static void follow(uint64_t steps, size_t most)
 {
 	struct counting counting = { .end = steps };
-	const struct growth_source source = { &counting, rewind_counting, read_counting };
+	const struct growth_source source = { &counting, rewind_counting, read_counting,
+					       NULL };
 	struct growth_ahead *ahead = growth_ahead_begin(&source);
 	const struct growth_source read = growth_ahead_source(ahead);
 	struct growth_step none;
@@ -73,7 +74,8 @@ static void test_growth_ahead__the_same_steps_in_the_same_order(void **state)
 static void test_growth_ahead__ends_while_the_thread_waits_for_room(void **state)
 {
 	struct counting counting = { .end = 1000000 };
-	const struct growth_source source = { &counting, rewind_counting, read_counting };
+	const struct growth_source source = { &counting, rewind_counting, read_counting,
+					       NULL };
 	struct growth_ahead *ahead = growth_ahead_begin(&source);
 	growth_ahead_end(ahead); /* nothing was read */
 	ahead = growth_ahead_begin(&source);
