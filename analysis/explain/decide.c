@@ -60,6 +60,16 @@ static bool is_plain(const struct evidence *evidence, enum removed what)
 	}
 }
 
+/* Gaps of any program: little, in pieces far smaller than the request. */
+static bool are_usual(const struct evidence *evidence, uint64_t gaps)
+{
+	const uint64_t *metrics = evidence->metrics;
+
+	return (double)gaps < USUAL_SLACK * (double)known_or_zero(metrics[METRIC_mine]) &&
+	       known_or_zero(metrics[METRIC_hole]) <
+		       known_or_zero(metrics[METRIC_request]) / PIECES_LEAST;
+}
+
 static struct budget_row row_of(const struct evidence *evidence, enum removed what)
 {
 	const struct removal *removal = &evidence->removals[what];
@@ -74,8 +84,7 @@ static struct budget_row row_of(const struct evidence *evidence, enum removed wh
 	if (what == REMOVED_GAPS && evidence->incident->fits_if_packed == FACT_CANNOT_TELL)
 		row.least = 0;
 	if (what == REMOVED_GAPS)
-		row.is_usual = (double)row.most <
-			       USUAL_SLACK * (double)known_or_zero(evidence->metrics[METRIC_mine]);
+		row.is_usual = are_usual(evidence, row.most);
 	if (row.inferred)
 		row.inferred = !is_plain(evidence, what);
 	row.or_else = or_else(what);

@@ -59,7 +59,7 @@
 #define ROUNDS_LEAST 2  /* of work: one may be chance */
 #define REPEATS_LEAST 4 /* threads, equal blocks, layers: fewer are chance */
 #define SERIES_LEAST 8  /* steps, tasks, freed sizes: fewer are no series */
-#define PIECES_LEAST 16 /* fewer blocks of a call site are no pieces of one thing */
+#define PIECES_LEAST 16 /* fewer blocks are no pieces of one thing */
 
 /* ---- time ---- */
 #define LEFT_LEAST_S 10        /* less is not stated: nobody could act in it */
