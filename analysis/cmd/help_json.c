@@ -5,7 +5,10 @@
 #include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
 #include "analysis/gate/measures.h"
+#include "analysis/view/commands/diff_view.h"
+#include "analysis/view/commands/gate_view.h"
 #include "analysis/view/commands/phases_view.h"
+#include "analysis/view/commands/what_if_view.h"
 #include "analysis/view/json/shapes.h"
 #include "analysis/view/metrics/metrics.h"
 #include "analysis/view/table_files/database_views.h"
@@ -234,7 +237,9 @@ static struct json_object *metrics_to_json(void)
 /* The published schemas, by the name of their document. */
 static struct json_object *schemas_to_json(void)
 {
-	static const struct shape *const documents[] = { &report_shape, &phases_shape };
+	static const struct shape *const documents[] = {
+		&report_shape, &phases_shape, &what_if_document, &check_shape, &diff_shape,
+	};
 	struct json_object *schemas = json_object_new_object();
 
 	for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)

@@ -10,10 +10,12 @@
 
 #include <stdio.h>
 #include "analysis/gate/diff.h"
+#include "analysis/view/json/fields.h"
 #include "analysis/view/style.h"
 
 /* rows: call sites to print. */
 void diff_text(FILE *out, const struct gate_diff *diff, const struct style *style, size_t rows);
 void diff_json(FILE *out, const struct gate_diff *diff);
+extern const struct shape diff_shape;
 
 #endif

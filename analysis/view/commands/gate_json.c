@@ -1,78 +1,204 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The document cuflight.check/1. */
+/* The documents cuflight.check/1 and cuflight.diff/1. */
+#include "analysis/view/commands/diff_view.h"
 #include "analysis/view/commands/gate_view.h"
 
-#include <json-c/json.h>
-#include "analysis/base/clean.h"
-#include "analysis/view/commands/json_values.h"
+enum { STYLE = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED };
 
-static struct json_object *value_json(const struct gate_value *value)
+static const char *const unit_names[] = { [GATE_BYTES] = "bytes", [GATE_COUNT] = "count" };
+static const struct words unit_words = WORDS(NULL, unit_names);
+static const struct words group_words = WORDS(NULL, gate_group_names, .is_open = true),
+			  status_words = WORDS(NULL, gate_status_names),
+			  change_words = WORDS(NULL, diff_names);
+
+#define OF struct gate_frame
+static const struct field frame_fields[] = {
+	{ "function", TEXT_OR_NULL(function) },
+	{ "module", TEXT_OR_NULL(module) },
+	{ "file", TEXT_OR_NULL(file) },
+	{ "line", POSITIVE(line) },
+};
+static const struct shape gate_frame_shape = SHAPE("frame", frame_fields);
+#undef OF
+
+/* site: the member that is one, with a dot; nothing: the struct is one. */
+#define SITE_FIELDS(site) \
+	{ "kind", NAME(site group, group_words), \
+	  .meaning = "device, pinned, managed, framework, host or python" }, \
+	{ "site", TEXT(site identity), \
+	  .meaning = "modules and functions, innermost first; survives a rebuild" }, \
+	{ "function", TEXT(site function), .meaning = "the user's own frame" }, \
+	{ "module", TEXT_OR_NULL(site module) }, \
+	{ "file", TEXT_OR_NULL(site file) }, \
+	{ "line", POSITIVE(site line) }, \
+	{ "bytes", NUMBER(site bytes_now), \
+	  .meaning = "held now; of request.growth, what stays after each request" }, \
+	{ "count", NUMBER(site count_now) }, \
+	{ "bytes_before", NUMBER(site bytes_before), \
+	  .meaning = "median of the baseline; null: there is none" }, \
+	{ "rule", TEXT_OR_NULL(site rule), .meaning = "the suppression that matched" }, \
+	{ "stack", LIST(site frames, site frame_count, gate_frame_shape) }
+
+#define OF struct gate_site
+static const struct field site_fields[] = { SITE_FIELDS() };
+static const struct shape gate_site_shape = SHAPE("site", site_fields);
+#undef OF
+
+#define OF struct gate_environment
+static const struct field environment_fields[] = {
+	{ "gpu", TEXT_OR_NULL(gpu) },
+	{ "gpu_bytes", NUMBER(gpu_bytes) },
+	{ "driver", TEXT_OR_NULL(driver) },
+	{ "frameworks", TEXT_OR_NULL(frameworks) },
+	{ "host", TEXT_OR_NULL(host_mode) },
+	{ "recorder", TEXT_OR_NULL(recorder) },
+};
+static const struct shape environment_shape = SHAPE("environment", environment_fields);
+#undef OF
+
+#define OF struct gate_value
+static const struct field value_fields[] = {
+	{ "value", NUMBER(value) },
+	{ "low", NUMBER(low) },
+	{ "high", NUMBER(high), .meaning = "null: no upper bound is known" },
+	{ "why", WORD(why) },
+};
+static const struct shape value_shape = SHAPE(NULL, value_fields);
+#undef OF
+
+#define OF struct gate_spread
+static const struct field spread_fields[] = {
+	{ "median", NUMBER(median) },
+	{ "least", NUMBER(least) },
+	{ "most", NUMBER(most) },
+	{ "mad", NUMBER(mad) },
+	{ "runs", NUMBER(runs) },
+};
+static const struct shape spread_shape = SHAPE(NULL, spread_fields);
+#undef OF
+
+static const void *measure_of(const struct fields *fields, const void *object)
 {
-	struct json_object *object = json_object_new_object();
+	const struct gate_finding *finding = object;
 
-	value_add_number(object, "value", value->value);
-	value_add_number(object, "low", value->low);
-	value_add_number(object, "high", value->high);
-	value_add_text(object, "why", *value->why ? value->why : NULL);
-	return object;
+	return finding->limit.measure;
 }
 
-static struct json_object *spread_json(const struct gate_spread *spread)
+static const void *known_spread(const struct fields *fields, const void *object)
 {
-	struct json_object *object;
+	const struct gate_finding *finding = object;
 
-	if (!spread->runs)
-		return NULL;
-	object = json_object_new_object();
-	value_add_number(object, "median", spread->median);
-	value_add_number(object, "least", spread->least);
-	value_add_number(object, "most", spread->most);
-	value_add_number(object, "mad", spread->mad);
-	value_add_number(object, "runs", spread->runs);
-	return object;
+	return finding->baseline.runs ? &finding->baseline : NULL;
 }
 
-static struct json_object *finding_json(const struct gate_finding *finding)
-{
-	struct json_object *object = json_object_new_object();
-	struct json_object *sites = json_object_new_array();
-	const struct gate_measure *measure = finding->limit.measure;
+#define OF struct gate_measure
+static const struct field finding_fields[] = {
+	{ "measure", .base = measure_of, TEXT(name) },
+	{ "unit", .base = measure_of, NAME(unit, unit_words) },
+#undef OF
+#define OF struct gate_finding
+	{ "limit", TEXT(limit.text), .meaning = "as typed" },
+	{ "origin", WORD(limit.origin),
+	  .meaning = "file and line of the limit, default, or null for the command line" },
+	{ "phase", TEXT_OR_NULL(limit.phase) },
+	{ "status", NAME(status, status_words) },
+	{ "message", TEXT(message) },
+	{ "observed", OBJECT(observed, value_shape) },
+	{ "allowed", NUMBER(allowed), .meaning = "what the limit comes to" },
+	{ "suppressed", COUNT(suppressed_bytes) },
+	{ "baseline", FOUND(spread_shape, known_spread) },
+	{ "sites", LIST(sites, site_count, gate_site_shape),
+	  .meaning = "who is to blame, the worst first" },
+};
+static const struct shape finding_shape = SHAPE("finding", finding_fields);
+#undef OF
 
-	value_add_text(object, "measure", measure->name);
-	value_add_text(object, "unit", measure->unit == GATE_BYTES ? "bytes" : "count");
-	value_add_text(object, "limit", finding->limit.text);
-	value_add_text(object, "origin", *finding->limit.origin ? finding->limit.origin : NULL);
-	value_add_text(object, "phase", finding->limit.phase);
-	value_add_text(object, "status", gate_status_names[finding->status]);
-	value_add_text(object, "message", finding->message);
-	json_object_object_add(object, "observed", value_json(&finding->observed));
-	value_add_number(object, "allowed", finding->allowed);
-	value_add_number(object, "suppressed", finding->suppressed_bytes);
-	json_object_object_add(object, "baseline", spread_json(&finding->baseline));
-	for (size_t i = 0; i < finding->site_count; i++)
-		json_object_array_add(sites, value_site(&finding->sites[i]));
-	json_object_object_add(object, "sites", sites);
-	return object;
+/* By exit status. */
+static const char *const verdicts[] = { "pass", "fail", "", "inconclusive" };
+
+static struct json_object *verdict(const struct fields *fields, const void *object)
+{
+	return json_text(verdicts[gate_exit_status(object)]);
 }
+
+#define OF struct gate_result
+static const struct field check_fields[] = {
+	{ "verdict", VALUE(TEXT, verdict), LIMITS("enum": ["pass", "fail", "inconclusive"]) },
+	{ "recording", TEXT(path) },
+	{ "program", TEXT(program) },
+	{ "baseline", TEXT_OR_NULL(baseline) },
+	{ "environment", OBJECT(environment, environment_shape) },
+	{ "findings", LIST(findings, finding_count, finding_shape),
+	  .meaning = "one for each limit, the worst first" },
+	{ "inconclusive", TEXTS(inconclusive, inconclusive_count),
+	  .meaning = "sentences: why the run cannot be judged" },
+	{ "notes", TEXTS(notes, note_count) },
+};
+const struct shape check_shape = SHAPE("check", check_fields,
+	.meaning = "What cuflight check --json prints. Keys may be added.");
+#undef OF
 
 void gate_json(FILE *out, const struct gate_result *result)
 {
-	static const char *const verdicts[] = { "pass", "fail", "", "inconclusive" };
-	struct json_object *document = json_object_new_object();
-	struct json_object *findings = json_object_new_array();
+	struct fields fields = { .document = result };
 
-	value_add_text(document, "schema", "cuflight.check/1");
-	value_add_text(document, "verdict", verdicts[gate_exit_status(result)]);
-	value_add_text(document, "recording", result->path);
-	value_add_text(document, "program", result->program);
-	value_add_text(document, "baseline", result->baseline);
-	json_object_object_add(document, "environment", value_environment(&result->environment));
-	for (size_t i = 0; i < result->finding_count; i++)
-		json_object_array_add(findings, finding_json(&result->findings[i]));
-	json_object_object_add(document, "findings", findings);
-	json_object_object_add(document, "inconclusive",
-			       value_texts(result->inconclusive, result->inconclusive_count));
-	json_object_object_add(document, "notes",
-			       value_texts(result->notes, result->note_count));
-	value_print(document, out);
+	fields_print_as(out, STYLE, &fields, &check_shape, result);
+}
+
+/* ---- diff ---- */
+
+static const void *compared_measure(const struct fields *fields, const void *object)
+{
+	const struct diff_measure *row = object;
+
+	return row->measure;
+}
+
+#define OF struct gate_measure
+static const struct field measure_fields[] = {
+	{ "measure", .base = compared_measure, TEXT(name) },
+	{ "unit", .base = compared_measure, NAME(unit, unit_words) },
+#undef OF
+#define OF struct diff_measure
+	{ "before", NUMBER(before) },
+	{ "now", NUMBER(now) },
+};
+static const struct shape measure_shape = SHAPE(NULL, measure_fields);
+#undef OF
+
+#define OF struct diff_row
+static const struct field change_fields[] = {
+	SITE_FIELDS(site.),
+	{ "change", NAME(change, change_words) },
+};
+static const struct shape change_shape = SHAPE("site", change_fields);
+#undef OF
+
+static struct json_object *moment(const struct fields *fields, const void *object)
+{
+	const struct gate_diff *diff = object;
+
+	return json_text(diff->at_end ? "end" : "peak");
+}
+
+#define OF struct gate_diff
+static const struct field diff_fields[] = {
+	{ "before", TEXT(before) },
+	{ "now", TEXT(now) },
+	{ "moment", VALUE(TEXT, moment), LIMITS("enum": ["peak", "end"]) },
+	{ "difference", TEXT_OR_NULL(difference), .meaning = "of the environments" },
+	{ "measures", LIST_HERE(measures, measure_count, measure_shape) },
+	{ "sites", LIST(rows, row_count, change_shape), .meaning = "the biggest change first" },
+	{ "left_out", COUNT(left_out),
+	  .meaning = "call sites that changed by less than --least" },
+};
+const struct shape diff_shape = SHAPE("diff", diff_fields,
+	.meaning = "What cuflight diff --json prints. Keys may be added.");
+#undef OF
+
+void diff_json(FILE *out, const struct gate_diff *diff)
+{
+	struct fields fields = { .document = diff };
+
+	fields_print_as(out, STYLE, &fields, &diff_shape, diff);
 }

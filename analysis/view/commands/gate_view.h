@@ -10,10 +10,12 @@
 
 #include <stdio.h>
 #include "analysis/gate/finding.h"
+#include "analysis/view/json/fields.h"
 #include "analysis/view/style.h"
 
 void gate_text(FILE *out, const struct gate_result *result, const struct style *style,
 	       bool verbose);
 void gate_json(FILE *out, const struct gate_result *result);
+extern const struct shape check_shape;
 
 #endif

@@ -145,7 +145,7 @@ static size_t write_amounts(struct fields *fields, const struct field *field, co
 	return GROUP_MAX;
 }
 
-static const struct words group_words = { .items = gate_group_names, .count = GROUP_MAX };
+static const struct words group_words = WORDS(NULL, gate_group_names, .is_open = true);
 
 #define OF struct phase_site
 static const struct field site_fields[] = {

@@ -5,7 +5,6 @@
 #include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
-#include "analysis/view/json/json_parts.h"
 
 enum { TYPED_BYTES = 512, SCREEN_ROWS = 6 /* on a terminal of 24 lines */ };
 
@@ -114,74 +113,130 @@ void what_if_text(FILE *out, const struct what_if_view *view)
 		      out);
 }
 
-static struct json_object *row_json(const struct what_if_row *row)
+/* ---- JSON ---- */
+
+static const void *judged(const struct fields *fields, const void *object)
 {
-	const struct play_result *result = &row->result;
-	bool judged = !result->why_not;
-	struct json_object *object = json_object_new_object();
-	json_add_text(object, "kind", trial_kind_names[row->trial.kind]);
-	json_add_text(object, "id", row->trial.id);
-	json_add_text(object, "change", row->trial.typed);
-	json_add_text(object, "knob", row->trial.knob);
-	json_add(object, "fits", judged ? json_object_new_boolean(result->fits) : NULL);
-	json_add_text(object, "why_not", result->why_not);
-	json_add_number(object, "room_bytes", judged ? result->room_bytes : CUF_UNKNOWN);
-	json_add_number(object, "peak_room_bytes", judged ? result->peak_room_bytes : CUF_UNKNOWN);
-	json_add_number(object, "peak_reserved_bytes",
-			judged ? result->peak_reserved_bytes : CUF_UNKNOWN);
-	json_add_number(object, "unused_bytes", judged ? result->unused_bytes : CUF_UNKNOWN);
-	json_add_number(object, "driver_calls", judged ? result->driver_calls : CUF_UNKNOWN);
-	json_add_number(object, "refused_bytes", judged ? result->refused_bytes : CUF_UNKNOWN);
-	return object;
+	const struct what_if_row *row = object;
+
+	return row->result.why_not ? NULL : row;
 }
 
-/* The document cuflight.what-if/1. */
-static struct json_object *request_json(const struct trace *trace)
+static const struct words kind_words = WORDS(NULL, trial_kind_names, .is_open = true);
+
+#define OF struct what_if_row
+static const struct field row_fields[] = {
+	{ "kind", NAME(trial.kind, kind_words),
+	  .meaning = "recorded, setting, allocator or work" },
+	{ "id", TEXT(trial.id), .meaning = "a word that stays the same" },
+	{ "change", TEXT(trial.typed),
+	  .meaning = "the setting as it is typed, or the change in words" },
+	{ "knob", TEXT_OR_NULL(trial.knob), .meaning = "the name of the setting" },
+	{ "fits", .base = judged, FIELD(FLAG, true, result.fits),
+	  .meaning = "every request is served; null: cannot be judged" },
+	{ "why_not", TEXT_OR_NULL(result.why_not), .meaning = "why it cannot be judged" },
+	{ "room_bytes", .base = judged, NUMBER(result.room_bytes),
+	  .meaning = "what a further request could have, after the one that failed" },
+	{ "peak_room_bytes", .base = judged, NUMBER(result.peak_room_bytes),
+	  .meaning = "the same where it was least" },
+	{ "peak_reserved_bytes", .base = judged, NUMBER(result.peak_reserved_bytes),
+	  .meaning = "the most that the allocator had of the driver" },
+	{ "unused_bytes", .base = judged, NUMBER(result.unused_bytes),
+	  .meaning = "reserved and not allocated at the end of the replay" },
+	{ "driver_calls", .base = judged, NUMBER(result.driver_calls) },
+	{ "refused_bytes", .base = judged, NUMBER(result.refused_bytes),
+	  .meaning = "the request at which the replay was refused; null: none" },
+};
+static const struct shape row_shape = SHAPE("row", row_fields);
+#undef OF
+
+static struct json_object *by(const struct fields *fields, const void *object)
 {
-	const struct trace_step *refused = trace_refused(trace);
-	struct json_object *object;
-	if (!refused)
-		return NULL;
-	object = json_object_new_object();
-	json_add_number(object, "requested_bytes", refused->bytes);
-	json_add_number(object, "seq", refused->seq);
-	json_add_text(object, "by", refused->kind == CUF_KIND_FRAMEWORK ? "framework" : "driver");
-	return object;
+	const struct trace_step *step = object;
+
+	return json_text(step->kind == CUF_KIND_FRAMEWORK ? "framework" : "driver");
 }
 
-static struct json_object *history_json(const struct trace *trace)
+static struct json_object *is_complete(const struct fields *fields, const void *object)
 {
-	struct json_object *object = json_object_new_object();
-	json_add(object, "complete", json_object_new_boolean(!trace->old_count));
-	json_add_number(object, "steps", trace->count);
-	json_add_number(object, "old_blocks", trace->old_count);
-	json_add_number(object, "groups", trace->group_count);
-	json_add_text(object, "framework", trace->framework);
-	json_add_text(object, "version", trace->version);
-	json_add_text(object, "settings", trace->settings);
-	return object;
+	const struct trace *trace = object;
+
+	return json_object_new_boolean(!trace->old_count);
 }
+
+#define OF struct trace_step
+static const struct field request_fields[] = {
+	{ "requested_bytes", COUNT(bytes) },
+	{ "seq", COUNT(seq) },
+	{ "by", VALUE(TEXT, by), .meaning = "framework or driver: who was asked" },
+};
+static const struct shape request_shape = SHAPE(NULL, request_fields);
+#undef OF
+
+#define OF struct trace
+static const struct field history_fields[] = {
+	{ "complete", VALUE(FLAG, is_complete), .meaning = "false: older events were overwritten, "
+	  "and what was live then is placed anew" },
+	{ "steps", COUNT(count), .meaning = "requests and frees that were played" },
+	{ "old_blocks", COUNT(old_count), .meaning = "live where the history begins" },
+	{ "groups", COUNT(group_count),
+	  .meaning = "streams and private pools that were distinguished" },
+	{ "framework", TEXT(framework) },
+	{ "version", TEXT(version) },
+	{ "settings", TEXT(settings), .meaning = "of PYTORCH_CUDA_ALLOC_CONF as recorded" },
+};
+static const struct shape history_shape = SHAPE(NULL, history_fields);
+#undef OF
+
+static const void *trace_of(const struct fields *fields, const void *object)
+{
+	const struct what_if_view *view = object;
+
+	return view->what_if->trace;
+}
+
+static const void *refused_of(const struct fields *fields, const void *object)
+{
+	return trace_refused(trace_of(fields, object));
+}
+
+static const void *what_if_of(const struct fields *fields, const void *object)
+{
+	const struct what_if_view *view = object;
+
+	return view->what_if;
+}
+
+#define OF struct what_if_view
+static const struct field document_fields[] = {
+	{ "recording", TEXT(path), .meaning = "as given on the command line" },
+	{ "pid", COUNT(pid) },
+#undef OF
+#define OF struct trace
+	{ "device", .base = trace_of, COUNT(device),
+	  .meaning = "the driver's ordinal in that process" },
+	{ "capacity_bytes", .base = trace_of, NUMBER(capacity_bytes), .meaning = "what the process "
+	  "had of the device and what was free; without the context and other processes" },
+	{ "limit_bytes", .base = trace_of, NUMBER(limit_bytes), .meaning = "what the framework "
+	  "allowed itself, at least; null: no limit was seen" },
+	{ "request", FOUND(request_shape, refused_of),
+	  .meaning = "the request that failed; null: none did" },
+	{ "history", .base = trace_of, PART(history_shape) },
+#undef OF
+#define OF struct what_if
+	{ "unlike", .base = what_if_of, TEXT_OR_NULL(unlike), .meaning = "how the replay of the "
+	  "recorded setting ends otherwise than the program did; null: it ends alike" },
+	{ "rows", .base = what_if_of, LIST(rows, count, row_shape), .meaning = "the recorded "
+	  "setting; what fits, the smallest change first; what does not; what cannot be judged" },
+};
+const struct shape what_if_document = SHAPE("what-if", document_fields, .meaning = "What would "
+	"have fitted. Written by cuflight what-if --json. Keys are only added. Bytes are integers, "
+	"unknown is null, never 0.");
+#undef OF
 
 void what_if_json(FILE *out, const struct what_if_view *view)
 {
-	const struct what_if *what_if = view->what_if;
-	const struct trace *trace = what_if->trace;
-	struct json_stream stream;
-	json_stream_begin(&stream, out, UINT64_MAX);
-	json_stream_object(&stream, NULL);
-	json_stream_value(&stream, "schema", json_object_new_string("cuflight.what-if/1"));
-	json_stream_value(&stream, "recording", json_text(view->path));
-	json_stream_value(&stream, "pid", json_object_new_int64(view->pid));
-	json_stream_value(&stream, "device", json_object_new_int64(trace->device));
-	json_stream_value(&stream, "capacity_bytes", json_number(trace->capacity_bytes));
-	json_stream_value(&stream, "limit_bytes", json_number(trace->limit_bytes));
-	json_stream_value(&stream, "request", request_json(trace));
-	json_stream_value(&stream, "history", history_json(trace));
-	json_stream_value(&stream, "unlike", what_if->unlike ? json_text(what_if->unlike) : NULL);
-	json_stream_array(&stream, "rows");
-	for (size_t i = 0; i < what_if->count; i++)
-		json_stream_value(&stream, NULL, row_json(&what_if->rows[i]));
-	json_stream_close(&stream);
-	json_stream_close(&stream);
-	json_stream_end(&stream);
+	struct fields fields = { .document = view };
+
+	fields_print(out, &fields, &what_if_document, view);
 }

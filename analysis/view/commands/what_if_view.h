@@ -7,6 +7,7 @@
 #define ANALYSIS_VIEW_COMMANDS_WHAT_IF_VIEW_H
 
 #include <stdio.h>
+#include "analysis/view/json/fields.h"
 #include "analysis/view/style.h"
 #include "analysis/what_if/what_if.h"
 
@@ -22,5 +23,6 @@ struct what_if_view {
 
 void what_if_text(FILE *out, const struct what_if_view *view);
 void what_if_json(FILE *out, const struct what_if_view *view);
+extern const struct shape what_if_document;
 
 #endif

@@ -101,7 +101,8 @@ static size_t write_texts(struct fields *fields, const struct field *field, cons
 
 static size_t write_rows(struct fields *fields, const struct field *field, const void *object)
 {
-	const char *rows = *(const char *const *)((const char *)object + field->at);
+	const char *at = (const char *)object + field->at;
+	const char *rows = field->is_array ? at : *(const char *const *)at;
 	size_t count = *(const size_t *)((const char *)object + field->count_at);
 
 	for (size_t i = 0; fields_wants(fields, field, i, count); i++)
@@ -224,4 +225,21 @@ void fields_print(FILE *out, struct fields *fields, const struct shape *shape, c
 	json_stream_begin(&stream, out, UINT64_MAX);
 	fields->stream = &stream;
 	fields_document(fields, shape, object);
+}
+
+void fields_print_as(FILE *out, int style, struct fields *fields, const struct shape *shape,
+		     const void *object)
+{
+	struct json_object *document;
+	char *text;
+	size_t bytes;
+	FILE *memory = open_memstream(&text, &bytes);
+
+	fields_print(memory, fields, shape, object);
+	fclose(memory);
+	document = json_tokener_parse(text);
+	fprintf(out, "%s\n", json_object_to_json_string_ext(
+				document, style | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(document);
+	free(text);
 }

@@ -69,13 +69,14 @@ struct words {
 	const char *name, *meaning;
 	const char *const *items;
 	size_t count;
+	bool is_open; /* there may be more of them: the schema has no list */
 };
 
 struct shape;
 struct field {
 	const char *key;
 	enum field_type type;
-	/* the struct has a pointer to the object; it has the text, not a pointer to it */
+	/* the struct has a pointer to the object; it has the text or the rows itself */
 	bool is_nullable, is_pointer, is_array;
 	const struct shape *shape;
 	const struct words *words;
@@ -133,6 +134,8 @@ struct shape {
 	.is_nullable = (is_nullable_), .at = offsetof(OF, low), \
 	.size = offsetof(OF, high) - offsetof(OF, low)
 #define TEXTS(member, count_) .count_at = offsetof(OF, count_), FIELD(TEXTS, false, member)
+/* The rows are a part of the struct. */
+#define LIST_HERE(member, count_, shape_) .is_array = true, LIST(member, count_, shape_)
 #define LIST(member, count_, shape_) .shape = &(shape_), .count_at = offsetof(OF, count_), \
 	FIELD(LIST, false, member)
 #define ROWS(shape_, rows_) .type = FIELD_LIST, .shape = &(shape_), .rows = (rows_), .size = 0
@@ -156,8 +159,10 @@ void fields_row(struct fields *fields, const char *key, const struct shape *shap
 /* A whole document, whose first key is "schema": cuflight.NAME/1. false: it has not become whole
  * (json_stream_end). */
 bool fields_document(struct fields *fields, const struct shape *shape, const void *object);
-/* The same, without a limit, on a stream of its own. */
+/* The same, without a limit, on a stream of its own; as json-c's JSON_C_TO_STRING_* `style` it. */
 void fields_print(FILE *out, struct fields *fields, const struct shape *shape, const void *object);
+void fields_print_as(FILE *out, int style, struct fields *fields, const struct shape *shape,
+		     const void *object);
 /* Whether row `i` of `count` is to be written. */
 bool fields_wants(const struct fields *fields, const struct field *field, size_t i, size_t count);
 

@@ -93,8 +93,12 @@ static struct json_object *or_null(struct json_object *schema, bool is_nullable)
 
 static struct json_object *words_schema(const struct words *words, bool is_nullable)
 {
-	struct json_object *schema = json_object_new_object(), *list = json_object_new_array();
+	struct json_object *schema, *list;
 
+	if (words->is_open)
+		return typed("string", is_nullable);
+	schema = json_object_new_object();
+	list = json_object_new_array();
 	for (size_t i = 0; i < words->count; i++) {
 		const char *word = words->items[i];
 		if (word && *word)

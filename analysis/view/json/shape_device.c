@@ -4,7 +4,7 @@
 
 #include "analysis/device/uuid.h"
 
-static const struct words moment_words = { .items = moment_names, .count = MOMENT_MAX };
+static const struct words moment_words = WORDS(NULL, moment_names);
 
 #define OF struct fact_moment
 static const struct field moment_fields[] = {

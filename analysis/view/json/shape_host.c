@@ -2,12 +2,10 @@
 /* Host memory of one process: malloc, the allocators' statistics, what is resident. */
 #include "analysis/view/json/shapes.h"
 
-static const struct words role_words = { .items = allocator_role_names,
-					 .count = ALLOCATOR_ROLE_MAX },
-			  part_words = { .items = host_part_names, .count = PART_MAX },
-			  verdict_words = { .items = host_verdict_names,
-					    .count = HOST_VERDICT_MAX },
-			  fix_words = { .items = host_fix_names, .count = FIX_MAX };
+static const struct words role_words = WORDS(NULL, allocator_role_names),
+			  part_words = WORDS(NULL, host_part_names),
+			  verdict_words = WORDS(NULL, host_verdict_names),
+			  fix_words = WORDS(NULL, host_fix_names);
 
 #define OF struct fact_free_class
 static const struct field free_class_fields[] = {

@@ -4,11 +4,10 @@
 
 #include "analysis/view/kinds.h"
 
-const struct words basis_words = {
-	"basis", "how the figure was come by; null for unknown figures", basis_names, BASIS_MAX
-};
-const struct words kind_words = { "kind", NULL, kind_names, CUF_KIND_MAX };
-const struct words end_words = { "end_state", NULL, end_names, END_MAX };
+const struct words basis_words = WORDS("basis", basis_names,
+	.meaning = "how the figure was come by; null for unknown figures");
+const struct words kind_words = WORDS("kind", kind_names);
+const struct words end_words = WORDS("end_state", end_names);
 
 #define OF struct frame
 static const struct field frame_fields[] = {
@@ -24,7 +23,7 @@ const struct shape frame_shape = SHAPE("frame", frame_fields);
 #undef OF
 
 static const char *const owner_sources[] = { NULL, "nvml" };
-static const struct words owner_words = { .items = owner_names, .count = OWNER_MAX },
+static const struct words owner_words = WORDS(NULL, owner_names),
 			  source_words = WORDS(NULL, owner_sources);
 
 static struct json_object *owner_source(const struct fields *fields, const void *object)

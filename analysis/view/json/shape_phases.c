@@ -4,8 +4,8 @@
 
 static const char *const sorts[] = { "phase", "request", "mark" };
 const struct words phase_sort_words = WORDS("phase_sort", sorts);
-const struct words phase_source_words = { "phase_source", "cuflight.h; NVTX; what the memory did",
-					  phase_source_names, PHASE_SOURCE_MAX };
+const struct words phase_source_words = WORDS("phase_source", phase_source_names,
+	.meaning = "cuflight.h; NVTX; what the memory did");
 
 /* A mark has no duration. A request is a phase that repeats and is numbered. */
 static struct json_object *sort_of(bool is_mark, bool is_request)

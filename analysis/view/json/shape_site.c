@@ -5,8 +5,8 @@
 #include <math.h>
 #include "analysis/base/numbers.h"
 
-static const struct words class_words = { .items = class_names, .count = CLASS_MAX },
-			  growth_words = { .items = shape_names, .count = SHAPE_MAX };
+static const struct words class_words = WORDS(NULL, class_names),
+			  growth_words = WORDS(NULL, shape_names);
 
 /* Both intervals are of 95 %. An end that is not finite is null. */
 #define OF struct fact_site
@@ -46,9 +46,8 @@ static const struct field site_fields[] = {
 const struct shape site_shape = SHAPE("site", site_fields);
 #undef OF
 
-static const struct words state_words = { "live_state", NULL, live_state_names, LIVE_STATES },
-			  resource_words = { .items = live_resource_names,
-					     .count = LIVE_RESOURCES };
+static const struct words state_words = WORDS("live_state", live_state_names),
+			  resource_words = WORDS(NULL, live_resource_names);
 static const char *const outlooks[] = { "unknown", "too_early", "not_growing", "growing" };
 static const struct words outlook_words = WORDS(NULL, outlooks);
 
