@@ -140,21 +140,48 @@ static int find_slot(uint32_t tid)
 	return search_all_slots(tid, limit);
 }
 
+/* ---- the private half of a slot ---- */
+
+enum { WALKER_AT = (sizeof(struct cuf_thread_state) + 63) & ~63ul };
+
+static void *map(size_t bytes)
+{
+	long at = cuf_sys_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return cuf_sys_failed(at) ? NULL : (void *)at;
+}
+
 /*
- * The private half of a slot. NULL: no memory. The caller owns the slot, so nobody else writes the
- * pointer.
+ * With the walker's caches. Where there are several threads, one is kept ahead: a thread whose
+ * first request is refused for a limit is refused these, too, and its stack names who asked. After
+ * that one, threads without caches have no stacks.
  */
+static void *spare;
+
+static struct cuf_thread_state *make_state(bool is_first)
+{
+	const size_t bytes = WALKER_AT + cuf_walker_bytes();
+	struct cuf_thread_state *state = map(bytes);
+	void *none = NULL, *next;
+	if (!state) {
+		state = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQUIRE);
+	} else if (!is_first && !__atomic_load_n(&spare, __ATOMIC_RELAXED)) {
+		next = map(bytes);
+		if (next && !__atomic_compare_exchange_n(&spare, &none, next, false,
+							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			cuf_sys_munmap(next, bytes);
+	}
+	if (!state)
+		return map(sizeof *state);
+	cuf_walker_use(&state->stack.walker, (char *)state + WALKER_AT);
+	return state;
+}
+
+/* NULL: no memory. The caller owns the slot, so nobody else writes the pointer. */
 static struct cuf_thread_state *state_of(unsigned index)
 {
-	struct cuf_thread_state *state = states[index];
-	long at;
-	if (state)
-		return state;
-	at = cuf_sys_mmap(NULL, sizeof *state, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (cuf_sys_failed(at))
-		return NULL;
-	states[index] = (struct cuf_thread_state *)at;
+	if (!states[index])
+		states[index] = make_state(!index);
 	return states[index];
 }
 

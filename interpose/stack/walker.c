@@ -52,25 +52,31 @@ static void drop_cached_stacks(struct cuf_walker *walker)
 		walker->cache->epoch++;
 }
 
+size_t cuf_walker_bytes(void) { return MAPPED_BYTES; }
+
+void cuf_walker_use(struct cuf_walker *walker, void *memory)
+{
+	walker->generation = 0;
+	walker->rules = memory;
+	walker->cache = (struct cuf_stack_cache *)((char *)memory + RULES_BYTES);
+}
+
 int cuf_walker_init(struct cuf_walker *walker, int is_main_thread)
 {
 	const struct cuf_own_stack stack = cuf_own_stack_find(is_main_thread);
-	long at;
 
 	walker->stack_high = stack.top & ~(uintptr_t)7;
 	walker->stack_low = walker->stack_high;
 	walker->stack_floor = stack.floor;
 	walker->other_low = walker->other_high = 0;
 	drop_cached_stacks(walker); /* of another thread's stack */
-	if (walker->rules)
-		return 0;
-	walker->generation = 0;
-	at = cuf_sys_mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (cuf_sys_failed(at))
-		return (int)at;
-	walker->rules = (struct cuf_rule *)at;
-	walker->cache = (struct cuf_stack_cache *)(at + RULES_BYTES);
+	if (!walker->rules) {
+		long at = cuf_sys_mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (cuf_sys_failed(at))
+			return (int)at;
+		cuf_walker_use(walker, (void *)at);
+	}
 	return 0;
 }
 

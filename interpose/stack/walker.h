@@ -17,6 +17,7 @@
 #define CUF_WALKER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Cached rules: 256 KiB of address space a thread, touched as code addresses are met. */
@@ -117,8 +118,12 @@ struct cuf_walker {
 	uint64_t generation;
 };
 
+/* Memory for the caches of a zeroed walker, zeroed as well, where the caller has some. */
+size_t cuf_walker_bytes(void);
+void cuf_walker_use(struct cuf_walker *walker, void *memory);
+
 /*
- * Finds both ends of the calling thread's stack (own_stack.h). Maps the rule cache once: a walker
+ * Finds both ends of the calling thread's stack (own_stack.h). Maps the caches once: a walker
  * starts zeroed, and one whose thread died may be initialised again. Returns 0, or -errno; then the
  * walker is still safe and its stacks are empty.
  */

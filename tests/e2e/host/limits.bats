@@ -313,6 +313,67 @@ refused_stack() {
 	tr -s '\n ' ' ' <screen | grep -qE "Fix: create fewer threads, or give them smaller stacks \(ulimit -s\): each takes $3(\.[0-9]+)? MiB" || { cat screen; false; }
 }
 
+# What the recorder needs for a thread is refused then, too.
+@test "a thread that has allocated nothing so far is refused memory: the limit of addresses is named" {
+	cat >late.c <<'EOF'
+#include <malloc.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+static sem_t has_begun, may_work;
+static void *stay(void *argument)
+{
+	memset(malloc(1 << 20), 1, 1 << 20);
+	sem_post(&has_begun);
+	return sem_wait(argument) ? NULL : argument;
+}
+static void *ask(void *argument)
+{
+	sem_wait(&may_work);
+	if (!malloc(4 << 20))
+		abort();
+	return argument;
+}
+/* PAGES that are left */
+int main(int argc, char **argv)
+{
+	struct rlimit limit = { 0, RLIM_INFINITY };
+	pthread_t thread;
+	sem_t never;
+	long pages;
+	mallopt(M_ARENA_MAX, 1);
+	memset(malloc(32 << 20), 1, 32 << 20);
+	sem_init(&may_work, 0, 0);
+	sem_init(&has_begun, 0, 0);
+	sem_init(&never, 0, 0);
+	pthread_create(&thread, NULL, stay, &never);
+	sem_wait(&has_begun);
+	pthread_create(&thread, NULL, ask, NULL);
+	FILE *statm = fopen("/proc/self/statm", "r");
+	if (!statm || fscanf(statm, "%ld", &pages) != 1)
+		return 3;
+	limit.rlim_cur = (rlim_t)(pages + atoi(argv[argc - 1])) * 4096;
+	setrlimit(RLIMIT_AS, &limit);
+	sem_post(&may_work);
+	pthread_join(thread, NULL);
+	return 0;
+}
+EOF
+	"${CC:-cc}" -g -pthread late.c -o late
+	for left in 0 16; do
+		rm -rf rec
+		(
+			CUFLIGHT_OPTIONS=start=1 CUFLIGHT_OUTPUT=rec/ LD_PRELOAD=$build/libcuflight.so exec ./late $left
+		) && return 1
+		"$cuflight" report --json rec >report.json
+		report_has "d.incidents.length === 1 && d.incidents[0].fatal && d.incidents[0].refused_by === 'address_space'"
+		report_has "d.incidents[0].api === 'malloc' && d.incidents[0].stack.some((f) => f.function === 'ask')"
+	done
+}
+
 @test "a thread whose stack is refused: the limit of addresses is named, and to have fewer threads" {
 	refused_stack default pthread_create 8
 	refused_stack attributes pthread_create 64
