@@ -108,7 +108,7 @@ static enum removed decide_without(const struct budget *budget, enum removed wha
 	if (!row->inferred)
 		return decide(&other).what;
 	row->present = false;
-	if (row->or_else != REMOVED_NOTHING && !other.rows[row->or_else].present)
+	if (row->or_else != REMOVED_NOTHING && !budget_is_enough(&other, row->or_else))
 		other.rows[row->or_else] = (struct budget_row){
 			.present = true,
 			.most = row->most,

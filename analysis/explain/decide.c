@@ -55,7 +55,9 @@ static bool is_plain(const struct evidence *evidence, enum removed what)
 	case REMOVED_LOAD: return evidence->signals[SIGNAL_layered].value >= MOSTLY;
 	case REMOVED_WORK: return evidence->signals[SIGNAL_over_served].value >= 4;
 	case REMOVED_CACHE: return evidence->signals[SIGNAL_arithmetic].value >= MOSTLY;
-	case REMOVED_CONCURRENCY: return known_or_zero(evidence->metrics[METRIC_threads]) >= 3;
+	case REMOVED_CONCURRENCY:
+		return known_or_zero(evidence->metrics[METRIC_threads]) >= 3 ||
+		       evidence->signals[SIGNAL_comes_and_goes].value >= 0.8;
 	default: return false;
 	}
 }

@@ -194,6 +194,12 @@ static uint64_t depth_of(const struct classes *classes, uint64_t request)
 	return divisor >= REPEATS_LEAST ? divisor : least;
 }
 
+/* Equal blocks with little in between: layers alternate. */
+static bool is_run(const struct class *size)
+{
+	return (double)size->count >= MOSTLY * (double)(size->last_seq - size->first_seq + 1);
+}
+
 /* A model with layers has several sizes that repeat. */
 static void set_layers(const struct classes *classes, struct evidence *evidence)
 {
@@ -201,7 +207,7 @@ static void set_layers(const struct classes *classes, struct evidence *evidence)
 	double layered = 0;
 
 	for (size_t i = 0; i < classes->count; i++) {
-		if (classes->items[i].count < REPEATS_LEAST)
+		if (classes->items[i].count < REPEATS_LEAST || is_run(&classes->items[i]))
 			continue;
 		repeated += classes->items[i].bytes * classes->items[i].count;
 		blocks += classes->items[i].count;

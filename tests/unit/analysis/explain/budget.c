@@ -116,6 +116,9 @@ static void test_what_is_doubtful_is_decided_both_ways(void **state)
 	budget.rows[REMOVED_CONCURRENCY].inferred = true;
 	budget.rows[REMOVED_CONCURRENCY].or_else = REMOVED_CACHE;
 	expect(&budget, REMOVED_CONCURRENCY, REMOVED_NOTHING, REMOVED_CACHE);
+	/* what it may be otherwise has a row without bytes: it has these */
+	add(&budget, REMOVED_CACHE, 0);
+	expect(&budget, REMOVED_CONCURRENCY, REMOVED_NOTHING, REMOVED_CACHE);
 	/* a figure that cannot change the answer raises no doubt */
 	budget = growing(REMOVED_LEAK);
 	add(&budget, REMOVED_GAPS, 300 * MiB);
