@@ -34,6 +34,7 @@ struct cuf_tls {
 	uint8_t role;            /* enum cuf_role of the blocks that the thread allocates now */
 	uint8_t is_shared;       /* another task runs with these words */
 	uint8_t creators;        /* how many creators' stacks stand behind this thread's */
+	uint8_t may_take_spare;  /* a request of the thread was refused */
 	uint32_t creator;        /* the stack that created the thread; 0: unknown, or main */
 };
 extern __thread struct cuf_tls cuf_tls __attribute__((tls_model("initial-exec")));

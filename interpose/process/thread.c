@@ -152,29 +152,50 @@ static void *map(size_t bytes)
 }
 
 /*
- * With the walker's caches. Where there are several threads, one is kept ahead: a thread whose
- * first request is refused for a limit is refused these, too, and its stack names who asked. After
- * that one, threads without caches have no stacks.
+ * With the walker's caches. Where there are several threads, one is kept ahead: where a thread's
+ * first request is refused for a limit, these are refused, too. It is for the stack of such a
+ * request; other threads without caches have no stacks, and those without a state no events.
  */
-static void *spare;
+static char *spare;
+
+static char *take_spare(void) { return __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQUIRE); }
+
+static void keep_spare(size_t bytes)
+{
+	char *none = NULL, *more;
+	if (__atomic_load_n(&spare, __ATOMIC_RELAXED) || !(more = map(bytes)))
+		return;
+	if (!__atomic_compare_exchange_n(&spare, &none, more, false, __ATOMIC_RELEASE,
+					 __ATOMIC_RELAXED))
+		cuf_sys_munmap(more, bytes);
+}
 
 static struct cuf_thread_state *make_state(bool is_first)
 {
 	const size_t bytes = WALKER_AT + cuf_walker_bytes();
-	struct cuf_thread_state *state = map(bytes);
-	void *none = NULL, *next;
-	if (!state) {
-		state = __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQUIRE);
-	} else if (!is_first && !__atomic_load_n(&spare, __ATOMIC_RELAXED)) {
-		next = map(bytes);
-		if (next && !__atomic_compare_exchange_n(&spare, &none, next, false,
-							 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-			cuf_sys_munmap(next, bytes);
-	}
+	char *state = map(bytes);
+	if (state && !is_first)
+		keep_spare(bytes);
+	if (!state && cuf_tls.may_take_spare)
+		state = take_spare();
 	if (!state)
-		return map(sizeof *state);
-	cuf_walker_use(&state->stack.walker, (char *)state + WALKER_AT);
-	return state;
+		return map(sizeof(struct cuf_thread_state));
+	cuf_walker_use(&((struct cuf_thread_state *)state)->stack.walker, state + WALKER_AT);
+	return (struct cuf_thread_state *)state;
+}
+
+void cuf_thread_may_take_spare(bool may)
+{
+	struct cuf_thread_state *thread = cuf_tls.thread;
+	char *memory;
+	cuf_tls.may_take_spare = may;
+	if (!may || cuf_tls.guard || !cuf_thread_is_attached() || thread->stack.walker.rules)
+		return;
+	cuf_tls.guard = 1;
+	memory = take_spare();
+	if (memory)
+		cuf_walker_use(&thread->stack.walker, memory + WALKER_AT);
+	cuf_tls.guard = 0;
 }
 
 /* NULL: no memory. The caller owns the slot, so nobody else writes the pointer. */

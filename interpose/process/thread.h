@@ -47,6 +47,9 @@ void cuf_thread_admit_with(cuf_thread_admit_fn *admit);
  * played again with the threads that it had. A system call a thread. */
 void cuf_threads_mark_ended(void);
 
+/* A request of the calling thread was refused: what it lacks for a stack comes from the spare. */
+void cuf_thread_may_take_spare(bool may);
+
 /* The slow path of cuf_thread_enter. */
 struct cuf_thread_state *cuf_thread_enter_slow(void);
 

@@ -75,12 +75,16 @@ bool cuf_host_refused(size_t bytes, unsigned hook, int error, void *frame)
 	if (cuf_options.host == CUF_HOST_OFF || (error != ENOMEM && !is_thread) ||
 	    (is_thread && !request.bytes) || !is_due())
 		return false;
+	cuf_thread_may_take_spare(true);
 	is_recorded = cuf_call_begin(&call, hook, frame);
+	cuf_thread_may_take_spare(false);
 	if (is_recorded) {
 		cuf_hook_names_write();
 		cuf_handover_to_file();
 		cuf_request_failed(&call, &request, ENOMEM, &no_driver);
 		cuf_host_mark_time(call.thread);
+	} else {
+		__atomic_store_n(&last_ns, 0, __ATOMIC_RELAXED); /* of another thread, perhaps */
 	}
 	cuf_call_end();
 	errno = saved_errno;
