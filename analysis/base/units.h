@@ -32,4 +32,9 @@ struct unit_text units_date(uint64_t epoch_ns);        /* 2026-05-01 14:03:22, l
 bool units_parse_bytes(const char *text, uint64_t *bytes);
 bool units_parse_count(const char *text, uint64_t *count);
 
+/* A GPU's UUID as nvidia-smi and DCGM write it: "GPU-" and five groups of digits; NULL: all bytes
+ * are zero, so the driver was not asked. */
+enum { UUID_TEXT = 48 };
+const char *uuid_text(const uint8_t uuid[16], char out[UUID_TEXT]);
+
 #endif

@@ -11,7 +11,7 @@
 #include "analysis/view/commands/what_if_view.h"
 #include "analysis/view/json/shapes.h"
 #include "analysis/view/metrics/metrics.h"
-#include "analysis/view/table_files/database_views.h"
+#include "analysis/view/tables/database.h"
 #include "analysis/view/tables/tables.h"
 
 /* A text that may be absent: NULL and "" become null. */

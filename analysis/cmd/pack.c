@@ -180,7 +180,7 @@ static void entry_add(struct entry *entry, struct pack_writer *writer, const cha
 /* What the pack is, for a reader that does not know it. */
 static void add_contents(struct packing *packing, struct pack_writer *writer)
 {
-	const struct run *run = facts_run(packing->facts);
+	const struct run *run = packing->facts->run;
 	struct json_object *top = json_object_new_object(), *list = json_object_new_array();
 	struct entry entry;
 
@@ -230,7 +230,7 @@ static void rename_sources(struct packing *packing)
 
 static void add_recordings(struct packing *packing, struct pack_writer *writer)
 {
-	const struct run *run = facts_run(packing->facts);
+	const struct run *run = packing->facts->run;
 	char name[sizeof PACK_RECORDINGS + NAME_MAX];
 
 	for (size_t i = 0; i < run->count; i++) {

@@ -107,7 +107,7 @@ static void write_termination_log(const struct opts *opts, const struct facts *f
 static bool write_html(const struct opts *opts, const struct output *output,
 		       const struct facts *facts, struct frames *frames)
 {
-	struct timeline *timeline = timeline_build(facts, facts_run(facts), 0);
+	struct timeline *timeline = timeline_build(facts, facts->run, 0);
 	char operand[PATH_MAX];
 	enum html_result result =
 		html_report(output->file, facts, frames, timeline,

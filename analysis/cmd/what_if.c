@@ -77,7 +77,7 @@ static bool would_pack(const struct question *question)
 
 static int write_answer(const struct question *question)
 {
-	const struct run *run = facts_run(question->facts);
+	const struct run *run = question->facts->run;
 	const struct run_process *process = &run->processes[question->about.process];
 	struct what_if_view view = { .path = question->path,
 				     .pid = process->reader->header.pid,
@@ -114,7 +114,7 @@ static int answer(struct question *question)
 			  question->path);
 		return CMD_USAGE;
 	}
-	done = what_if_run(trace, &options, facts_run(question->facts)->arena, &question->answer,
+	done = what_if_run(trace, &options, question->facts->run->arena, &question->answer,
 			   &why);
 	end_progress(&progress);
 	if (!done) {

@@ -3,7 +3,7 @@
  * The causes. A row is data: `cuflight help NAME` prints it. Several rows may share an id: they are
  * different signs of one cause, and the first one describes it.
  */
-#include "analysis/device/owners.h"
+#include "analysis/facts/device.h"
 #include "analysis/explain/causes.h"
 
 /* IF: adds the weight when the signal is at least so high; UNLESS: when it is known and below. */

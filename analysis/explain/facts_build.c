@@ -171,6 +171,7 @@ static int finish(struct facts_store *store, int code, const char *path,
 		return code;
 	}
 	store->facts.store = store;
+	store->facts.run = &store->run;
 	store->facts.run_count = store->run.run_count;
 	store->facts.run_number = store->run.run_number;
 	store->facts.path = arena_format(store->run.arena, "%s", path);
@@ -202,8 +203,6 @@ int facts_build_memory(const void *data, size_t bytes, const struct facts_option
 	struct facts_store *store = xalloc_zeroed(1, sizeof *store);
 	return finish(store, run_open_memory(&store->run, data, bytes, error), "", options, out);
 }
-
-struct run *facts_run(const struct facts *facts) { return &facts->store->run; }
 
 void facts_free(struct facts *facts)
 {

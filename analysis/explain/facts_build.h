@@ -12,8 +12,6 @@
 #include "analysis/facts/facts.h"
 #include "analysis/recording/reader_error.h"
 
-struct run;
-
 /* path: a recording, or a directory whose *.cuf files are one run. coverage.blind lists those that
  * cannot be read, unless none can. */
 int facts_build(const char *path, const struct facts_options *options, struct facts **out,
@@ -26,10 +24,6 @@ void facts_free(struct facts *facts); /* NULL is fine */
 /* The same facts with devices[] as of the peak of each device, from the same open recordings. They
  * live as long as the facts. */
 const struct facts *facts_at_peak(const struct facts *facts, struct symbols *symbols);
-
-/* The open recordings behind the facts, in the order of processes[], for what walks over events or
- * blocks. They live as long as the facts. Call sites in them are merged already. */
-struct run *facts_run(const struct facts *facts);
 
 /* With options.whole_replay: the requests to play again; NULL: there are none. */
 struct replayed;

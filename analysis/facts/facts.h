@@ -24,6 +24,8 @@
 #include "analysis/facts/what_if.h"
 #include "analysis/growth/growth.h"
 
+struct run;
+
 struct facts {
 	const char *path; /* as requested */
 	size_t run_count, run_number; /* runs in that directory, by start; which one this is */
@@ -55,6 +57,9 @@ struct facts {
 	const struct judgement *judgement;
 	uint64_t events_recorded, events_overwritten, events_lost;
 	uint64_t recorded_bytes; /* of all files that were read */
+	/* The open recordings, in the order of processes[], for what walks over events or blocks.
+	 * Call sites in them are merged already. */
+	struct run *run;
 	struct facts_store *store; /* private to facts_build.c */
 };
 

@@ -281,9 +281,9 @@ void measure_run(struct measured *out, const struct facts *facts, struct symbols
 
 	*out = (struct measured){ .facts = facts, .arena = arena_new() };
 	naming_open(&out->naming, facts, symbols, out->arena);
-	account_begin(&account, facts, facts_run(facts), out->arena);
+	account_begin(&account, facts, facts->run, out->arena);
 	out->peak = facts_at_peak(facts, symbols);
-	account_end(&account, facts, facts_run(facts));
+	account_end(&account, facts, facts->run);
 	for (int i = 0; i < GROUP_MAX; i++) {
 		out->values[MEASURE_DEVICE_PEAK + i] = account.peak[i];
 		out->values[MEASURE_DEVICE_END + i] = account.end[i];

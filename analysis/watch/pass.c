@@ -13,7 +13,6 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/cause.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/frameworks/model_name.h"
 #include "analysis/explain/live/judge.h"
 #include "analysis/facts/places.h"
 #include "analysis/recording/cut_guard.h"
@@ -162,11 +161,9 @@ static void copy_cause(const struct facts *facts, struct places *places, struct 
 static void copy_process(const struct facts *facts, struct pass *out)
 {
 	const struct fact_process *process = &facts->processes[facts->focus];
-	char model[PASS_TEXT];
 
 	copy_text(out->end, sizeof out->end, end_names[process->end]);
-	model_name(process->cmdline, model, sizeof model);
-	copy_text(out->model, sizeof out->model, model);
+	copy_text(out->model, sizeof out->model, process->model);
 	for (size_t d = 0; d < facts->device_count && !*out->framework; d++)
 		if (facts->devices[d].fragmentation.framework_count) {
 			const struct fact_framework *framework =

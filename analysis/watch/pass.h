@@ -11,9 +11,8 @@
 #define ANALYSIS_WATCH_PASS_H
 
 #include <stdbool.h>
-#include "analysis/device/fragmentation.h"
+#include "analysis/facts/incident.h"
 #include "analysis/facts/live.h"
-#include "analysis/replay/incidents.h"
 #include "interpose/abi/format.h"
 
 /* Whose bytes of a device: the values of the label `owner`. Those from OTHER_PROCESSES on are no

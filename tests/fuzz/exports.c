@@ -15,8 +15,8 @@
 #include "analysis/view/export/formats.h"
 #include "analysis/view/html/assets.h"
 #include "analysis/view/html/html_page.h"
-#include "analysis/view/table_files/database.h"
-#include "analysis/view/table_files/table_file.h"
+#include "analysis/view/tables/database.h"
+#include "analysis/view/tables/table_file.h"
 #include "analysis/view/tables/process_key.h"
 #include "analysis/view/tables/tables.h"
 #include "tests/fuzz/json_check.h"
@@ -243,7 +243,7 @@ static void write_page(const struct facts *facts, struct frames *frames)
 {
 	struct document document;
 	FILE *file = document_open(&document);
-	struct timeline *timeline = timeline_build(facts, facts_run(facts), 1);
+	struct timeline *timeline = timeline_build(facts, facts->run, 1);
 	enum html_result result = html_report(file, facts, frames, timeline, "x.cuf");
 
 	fclose(file);

@@ -164,7 +164,7 @@ static void export_process(struct exporting *exporting, const struct facts *fact
 		exporting->there++;
 	} else {
 		/* what the facts needed goes back before the blocks are streamed */
-		run_forget_live(facts_run(facts));
+		run_forget_live(facts->run);
 #ifdef __GLIBC__
 		malloc_trim(0);
 #endif

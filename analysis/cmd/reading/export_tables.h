@@ -11,7 +11,7 @@
 #include "analysis/cmd/reading/places.h"
 #include "analysis/facts/facts.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/view/tables/rows.h"
+#include "analysis/facts/rows/rows.h"
 
 /* Exit statuses, as in cmd.h. */
 enum { EXPORT_FINE = 0, EXPORT_FAILED = 2, EXPORT_PARTIAL = 3 };

@@ -12,8 +12,8 @@
 #define ANALYSIS_CMD_READING_PLACES_H
 
 #include "analysis/cmd/cli/output.h"
-#include "analysis/view/table_files/database.h"
-#include "analysis/view/table_files/table_file.h"
+#include "analysis/view/tables/database.h"
+#include "analysis/view/tables/table_file.h"
 #include "analysis/view/tables/process_key.h"
 
 enum place_layout { PLACE_FILES, PLACE_PARTITIONS, PLACE_DATABASE };

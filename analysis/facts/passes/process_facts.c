@@ -3,6 +3,8 @@
 #include "analysis/base/clock.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
+#include "analysis/frameworks/frameworks.h"
+#include "analysis/frameworks/model_name.h"
 #include "analysis/host/heap.h"
 
 #include <stdlib.h>
@@ -113,6 +115,29 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
+static const char *model_of(struct build *build, const char *cmdline)
+{
+	char model[200];
+
+	model_name(cmdline, model, sizeof model);
+	return arena_format(build->arena, "%s", model);
+}
+
+/* The first engine or framework, in the order of the table, that its modules or words show. */
+static const char *framework_of(const char *cmdline, const struct meta *meta)
+{
+	const struct framework *framework;
+
+	for (size_t f = 0; (framework = framework_at(f)); f++) {
+		if (framework_has_words(framework, cmdline))
+			return framework->name;
+		for (size_t m = 0; m < meta->module_count; m++)
+			if (framework_has_path(framework, meta->modules[m].path))
+				return framework->name;
+	}
+	return NULL;
+}
+
 /* All that is known without looking at events. build_phases and later passes add the rest. */
 static void fill_process(struct build *build, uint32_t index)
 {
@@ -155,6 +180,8 @@ static void fill_process(struct build *build, uint32_t index)
 		.hook_names = from->meta.hook_names,
 		.hook_name_count = from->meta.hook_name_count,
 	};
+	process->model = model_of(build, process->cmdline);
+	process->framework = framework_of(process->cmdline, &from->meta);
 	if (end_may_run(end->end) && !end->is_copied)
 		process->end_ns = clock_ns(CLOCK_REALTIME);
 	count_events(process, reader);

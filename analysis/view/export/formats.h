@@ -11,7 +11,7 @@
 #define VIEW_EXPORT_FORMATS_H
 
 #include <stdio.h>
-#include "analysis/view/tables/rows.h"
+#include "analysis/facts/rows/rows.h"
 
 struct export_target {
 	FILE *file;

@@ -7,7 +7,7 @@
 #define VIEW_EXPORT_NAMES_H
 
 #include <stdio.h>
-#include "analysis/view/tables/rows.h"
+#include "analysis/facts/rows/rows.h"
 
 enum { NAME_BYTES = 1024 };
 

@@ -9,7 +9,7 @@
 #define VIEW_EXPORT_SITE_SUMS_H
 
 #include "analysis/base/hash_index.h"
-#include "analysis/view/tables/rows.h"
+#include "analysis/facts/rows/rows.h"
 
 struct site_sum {
 	uint32_t process, device, kind, tid, site;

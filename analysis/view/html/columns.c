@@ -6,7 +6,6 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/recording/fact_types.h"
 #include "analysis/view/json/json_parts.h"
 
 enum { STRINGS_BYTES_MOST = 16 << 20 };

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "analysis/base/clean.h"
-#include "analysis/device/uuid.h"
+#include "analysis/base/units.h"
 
 bool metric_label_next(const char **at, struct metric_label *label)
 {

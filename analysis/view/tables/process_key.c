@@ -7,7 +7,6 @@
 #include <time.h>
 #include "analysis/base/clean.h"
 #include "analysis/base/paths.h"
-#include "analysis/frameworks/model_name.h"
 
 /* A host's name is at most 64 bytes; what claims more is cut. */
 enum { HOST_BYTES = 65 };
@@ -56,8 +55,7 @@ void process_key_of(const struct fact_process *process, struct process_key *key)
 	date_of(start_ns, key->date, sizeof key->date);
 	program_name(process->exe, process->cmdline, word, sizeof word);
 	clean_utf8(key->program, sizeof key->program, word);
-	model_name(process->cmdline, word, sizeof word);
-	clean_utf8(key->model, sizeof key->model, word);
+	clean_utf8(key->model, sizeof key->model, process->model);
 	encode(encoded_host, sizeof encoded_host, host);
 	encode(word, sizeof word, key->program);
 	snprintf(key->partition, sizeof key->partition, "date=%s/host=%s/program=%s", key->date,

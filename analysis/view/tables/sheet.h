@@ -13,7 +13,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/frames.h"
 #include "analysis/facts/places.h"
-#include "analysis/view/tables/rows.h"
+#include "analysis/facts/rows/rows.h"
 #include "analysis/view/tables/table.h"
 
 

@@ -3,7 +3,7 @@
 #include "analysis/view/tables/tables.h"
 
 #include "analysis/base/numbers.h"
-#include "analysis/device/uuid.h"
+#include "analysis/base/units.h"
 
 #define DEVICE_COLUMN { "device", COLUMN_INTEGER, "the driver's number" }
 

@@ -8,7 +8,6 @@
 #include "analysis/base/key_values.h"
 #include "analysis/base/numbers.h"
 #include "analysis/explain/cause.h"
-#include "analysis/frameworks/frameworks.h"
 #include "analysis/view/tables/process_key.h"
 
 /* ---- processes ---- */
@@ -59,21 +58,6 @@ static const struct column process_columns[] = {
 	{ "memory_total_bytes", COLUMN_INTEGER, "of the machine" },
 };
 
-/* The first engine or framework, in the order of the table, that its modules or words show. */
-static const struct framework *framework_of(const struct fact_process *process)
-{
-	const struct framework *framework;
-
-	for (size_t f = 0; (framework = framework_at(f)); f++) {
-		if (framework_has_words(framework, process->cmdline))
-			return framework;
-		for (size_t m = 0; m < process->module_count; m++)
-			if (framework_has_path(framework, process->modules[m].path))
-				return framework;
-	}
-	return NULL;
-}
-
 /* What a framework told of itself; later lines win. "" when none did. */
 static void framework_told(const struct fact_process *process, const char *key, char *out,
 			   size_t bytes)
@@ -108,7 +92,6 @@ static void build_id_of(const struct fact_process *process, char *out, size_t by
 
 static void add_identity(struct sheet *sheet, const struct fact_process *process)
 {
-	const struct framework *framework = framework_of(process);
 	char told[64], version[64], build_id[64];
 	struct process_key key;
 
@@ -125,7 +108,7 @@ static void add_identity(struct sheet *sheet, const struct fact_process *process
 	cell_text(sheet, process->exe);
 	cell_text(sheet, process->cmdline);
 	cell_word(sheet, key.model);
-	cell_word(sheet, framework ? framework->name : told);
+	cell_word(sheet, process->framework ? process->framework : told);
 	cell_word(sheet, version);
 	cell_word(sheet, build_id);
 	cell_text(sheet, process->path);

@@ -2,8 +2,6 @@
 /* Tables about code: call sites with what they hold, and the frames of call stacks. */
 #include "analysis/view/tables/tables.h"
 
-#include "analysis/explain/facts_build.h"
-#include "analysis/replay/run.h"
 #include "analysis/view/kinds.h"
 
 /* ---- sites ---- */
@@ -137,29 +135,19 @@ static void write_frame(struct sheet *sheet, uint32_t stack, size_t depth,
 	sheet_end(sheet);
 }
 
-/* All stacks that stand for a call site. A module may have been unloaded since: the latest one at
- * an address names it. */
+static void write_stack(void *context, const struct fact_stack *stack)
+{
+	struct sheet *sheet = context;
+	const struct frame *frames;
+	size_t count = frames_of(sheet->frames, stack, &frames);
+
+	for (size_t i = 0; i < count; i++)
+		write_frame(sheet, stack->id, i, &frames[i]);
+}
+
 static void write_frames(struct sheet *sheet)
 {
-	const struct reader *reader = facts_run(sheet->facts)->processes[0].reader;
-	uint64_t stacks = reader_count(reader, CUF_SEC_STACK_INDEX);
-
-	for (uint32_t id = 1; id <= stacks && id != UINT32_MAX; id++) {
-		struct fact_stack stack = { .id = id, .time_ns = CUF_UNKNOWN };
-		const struct frame *frames;
-		size_t count;
-
-		if (reader_call_site(reader, id) != id)
-			continue;
-		stack.addrs = reader_stack(reader, id, &stack.depth, &stack.stop);
-		if (!stack.addrs)
-			continue;
-		count = frames_of(sheet->frames, &stack, &frames);
-		for (size_t i = 0; i < count; i++)
-			write_frame(sheet, id, i, &frames[i]);
-	}
-	reader_drop(reader, CUF_SEC_STACK_INDEX);
-	reader_drop(reader, CUF_SEC_STACK_FRAMES);
+	rows_call_sites(sheet->rows, 0, write_stack, sheet);
 }
 
 TABLE(table_frames, "frames", "the frames of call stacks, innermost first", frame_columns,

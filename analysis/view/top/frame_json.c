@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <math.h>
 #include "analysis/base/clean.h"
-#include "analysis/device/uuid.h"
+#include "analysis/base/units.h"
 
 /* A file may have any name. */
 static void add_text(struct json_object *to, const char *key, const char *text)

@@ -10,9 +10,9 @@
 #include <string.h>
 #include "analysis/view/export/pickle.h"
 #include "analysis/view/export/proto.h"
-#include "analysis/view/table_files/hybrid.h"
-#include "analysis/view/table_files/table_file.h"
-#include "analysis/view/table_files/thrift.h"
+#include "analysis/view/tables/bytes.h"
+#include "analysis/view/tables/table_file.h"
+#include "analysis/view/tables/thrift.h"
 
 /* ---- Parquet's hybrid of runs and packed bits ---- */
 
@@ -95,7 +95,7 @@ static void test_hybrid__is_read_back(void **state)
 		struct bytes bytes = { 0 };
 
 		fill(numbers, count, width);
-		hybrid_add(&bytes, numbers, count, width);
+		bytes_add_hybrid(&bytes, numbers, count, width);
 		assert_int_equal(read_hybrid(&bytes, found, count, width), count);
 		assert_memory_equal(found, numbers, count * sizeof *numbers);
 		bytes_fini(&bytes);
@@ -110,7 +110,7 @@ static void test_hybrid__packs_the_lowest_bits_first(void **state)
 	struct bytes bytes = { 0 };
 
 	(void)state;
-	hybrid_add(&bytes, numbers, 8, 3);
+	bytes_add_hybrid(&bytes, numbers, 8, 3);
 	assert_int_equal(bytes.count, sizeof expected);
 	assert_memory_equal(bytes.at, expected, sizeof expected);
 	bytes_fini(&bytes);

@@ -3,8 +3,8 @@
  * Blocks of the host by address: 24 bytes a slot, since a recording in full mode has millions.
  * Contract: heap memory, freed by host_table_fini. Address 0 is not stored. One thread.
  */
-#ifndef VIEW_HOST_TABLE_H
-#define VIEW_HOST_TABLE_H
+#ifndef ANALYSIS_FACTS_ROWS_HOST_TABLE_H
+#define ANALYSIS_FACTS_ROWS_HOST_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/view/table_files/thrift.h"
+#include "analysis/view/tables/thrift.h"
 
 #include <assert.h>
 #include <string.h>

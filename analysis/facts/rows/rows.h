@@ -13,8 +13,8 @@
  * inside device blocks and must not be added to them, and those of the host. Address ranges, pools
  * and levels are no blocks.
  */
-#ifndef VIEW_ROWS_H
-#define VIEW_ROWS_H
+#ifndef ANALYSIS_FACTS_ROWS_ROWS_H
+#define ANALYSIS_FACTS_ROWS_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,6 +117,24 @@ void rows_events(struct rows *rows, void (*see)(void *context, const struct even
 void rows_samples(struct rows *rows, void (*see)(void *context, const struct sample_row *sample),
 		  void *context);
 
+/* A range of a device's memory, with a framework's blocks in it. Stacks are of the recording. */
+struct segment_row {
+	uint64_t addr, bytes;
+	uint32_t stack;
+	bool is_split;           /* a framework splits it; false: one block of the driver */
+	bool is_mapped;          /* of several mappings of one reservation */
+	const struct segment_block {
+		uint64_t addr, bytes;
+		uint32_t stack;
+	} *blocks;               /* by address */
+	size_t block_count;
+};
+
+/* What a process has of a device (its own ordinal) at the moment of the facts: ranges by address,
+ * then all other blocks of the driver. */
+void rows_segments(struct rows *rows, uint32_t process, unsigned ordinal,
+		   void (*see)(void *context, const struct segment_row *row), void *context);
+
 /* ---- call sites ---- */
 
 struct site_row {
@@ -126,6 +144,10 @@ struct site_row {
 
 /* The number of a recorded stack, after those that print alike were merged; 0: unknown. */
 uint32_t rows_site_of_stack(struct rows *rows, uint32_t process, uint32_t stack);
+/* All stacks of a process that stand for a call site. A module may have been unloaded since: the
+ * latest one at an address names it. */
+void rows_call_sites(struct rows *rows, uint32_t process,
+		     void (*see)(void *context, const struct fact_stack *stack), void *context);
 struct site_row rows_site(const struct rows *rows, uint32_t site);
 /* Innermost first; 0: unknown. Valid until the next call. */
 size_t rows_site_frames(struct rows *rows, uint32_t site, const struct frame **frames);

@@ -2,8 +2,8 @@
 /* The blocks that were live at the moment of the facts. */
 #include "analysis/base/numbers.h"
 #include "analysis/host/heap.h"
-#include "analysis/view/tables/host_table.h"
-#include "analysis/view/tables/rows_parts.h"
+#include "analysis/facts/rows/host_table.h"
+#include "analysis/facts/rows/rows_parts.h"
 
 struct seeing {
 	struct rows *rows;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "PAR1", row groups, FileMetaData, its length in four bytes, "PAR1". */
-#include "analysis/view/table_files/parquet.h"
+#include "analysis/view/tables/parquet.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/view/table_files/parquet_column.h"
+#include "analysis/view/tables/parquet_column.h"
 
 /* A row group ends at either: rows, or bytes of its values. */
 enum { GROUP_ROWS = 1 << 16, GROUP_BYTES = 12 << 20 };

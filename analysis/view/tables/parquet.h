@@ -8,8 +8,8 @@
  * frees everything; write errors stay in the stream for its owner. Texts are valid UTF-8. The file
  * is the same for the same rows.
  */
-#ifndef VIEW_TABLE_FILES_PARQUET_H
-#define VIEW_TABLE_FILES_PARQUET_H
+#ifndef VIEW_TABLES_PARQUET_H
+#define VIEW_TABLES_PARQUET_H
 
 #include <stdio.h>
 #include "analysis/view/tables/table.h"

@@ -6,8 +6,8 @@
  * reason when anything failed, and frees everything. Values are parameters of prepared statements,
  * so no text of a recording is ever SQL. TIME is ISO 8601 text, BOOLEAN is 0 or 1.
  */
-#ifndef VIEW_TABLE_FILES_DATABASE_H
-#define VIEW_TABLE_FILES_DATABASE_H
+#ifndef VIEW_TABLES_DATABASE_H
+#define VIEW_TABLES_DATABASE_H
 
 #include "analysis/view/tables/table.h"
 
@@ -16,5 +16,14 @@ struct database;
 struct database *database_open(const char *path, const struct table *const *tables);
 void database_row(struct database *database, const struct table *table, const struct cell *cells);
 int database_close(struct database *database, char *error, size_t error_bytes);
+
+/* Its indexes and views. Constant; ends with sql NULL. */
+struct database_view {
+	const char *name; /* NULL: indexes */
+	const char *help; /* one sentence, as of a column */
+	const char *sql;
+	const char *tables[4]; /* that it reads; NULL-terminated */
+};
+extern const struct database_view database_views[];
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of rows share. Contract: private to this folder; as in rows.h. */
-#ifndef VIEW_ROWS_PARTS_H
-#define VIEW_ROWS_PARTS_H
+#ifndef ANALYSIS_FACTS_ROWS_ROWS_PARTS_H
+#define ANALYSIS_FACTS_ROWS_ROWS_PARTS_H
 
 #include "analysis/base/hash_index.h"
 #include "analysis/recording/host_means.h"
 #include "analysis/replay/run.h"
-#include "analysis/view/tables/rows.h"
+#include "analysis/facts/rows/rows.h"
 
 /* The phases that were open between two boundaries, by thread. */
 struct phase_times {

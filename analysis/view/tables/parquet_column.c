@@ -3,13 +3,12 @@
  * A chunk is: the page of the dictionary, if texts repeat; the page of the values. A page is a
  * header in Thrift, then its body, compressed as a whole: which rows are null, then the values.
  */
-#include "analysis/view/table_files/parquet_column.h"
+#include "analysis/view/tables/parquet_column.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/view/table_files/hybrid.h"
 
 /* Numbers of parquet.thrift. */
 enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
@@ -225,7 +224,7 @@ static void add_levels(const struct parquet_column *column, struct bytes *page)
 	size_t at = page->count, bytes;
 
 	bytes_add_number(page, 0, 4);
-	hybrid_add(page, levels, column->known.count, 1);
+	bytes_add_hybrid(page, levels, column->known.count, 1);
 	bytes = page->count - at - 4;
 	for (size_t i = 0; i < 4; i++)
 		page->at[at + i] = (uint8_t)(bytes >> 8 * i);
@@ -252,7 +251,7 @@ static void add_texts(const struct parquet_column *column, bool dictionary, stru
 
 	if (dictionary) {
 		bytes_add_byte(page, (uint8_t)width);
-		hybrid_add(page, numbers, count, width);
+		bytes_add_hybrid(page, numbers, count, width);
 	} else {
 		for (size_t i = 0; i < count; i++) {
 			struct text text = text_at(column, numbers[i]);

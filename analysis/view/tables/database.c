@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nobody reads the file before it is complete, so nothing is journalled. */
-#include "analysis/view/table_files/database.h"
+#include "analysis/view/tables/database.h"
 
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/view/table_files/database_views.h"
-#include "analysis/view/table_files/table_file.h"
+#include "analysis/view/tables/table_file.h"
 
 enum { TABLES_MAX = 32, SQL_BYTES = 8192 };
 

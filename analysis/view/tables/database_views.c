@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/view/table_files/database_views.h"
+/* Indexes, and views for common questions. */
+#include "analysis/view/tables/database.h"
 
 #include <stddef.h>
 

@@ -6,8 +6,8 @@
  * stream for its owner. Texts are valid UTF-8. A null is an empty field in CSV (an empty text is
  * ""), null in NDJSON, and a null in Parquet. TIME is in UTC to the microsecond.
  */
-#ifndef VIEW_TABLE_FILES_TABLE_FILE_H
-#define VIEW_TABLE_FILES_TABLE_FILE_H
+#ifndef VIEW_TABLES_TABLE_FILE_H
+#define VIEW_TABLES_TABLE_FILE_H
 
 #include <stdio.h>
 #include "analysis/view/tables/table.h"

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all rows need: filter, call sites, roles, phases, and blocks of the recording as rows. */
-#include "analysis/view/tables/rows.h"
+#include "analysis/facts/rows/rows.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/explain/facts_build.h"
 #include "analysis/host/host_ledger.h"
 #include "analysis/facts/places.h"
 #include "analysis/recording/host_weight.h"
-#include "analysis/view/tables/rows_parts.h"
+#include "analysis/facts/rows/rows_parts.h"
 
 const char *const row_part_names[ROW_PART_MAX] = { NULL, "malloc", "map", "python" };
 const char *const event_op_names[EVENT_OP_MAX] = { "alloc", "free", "restore", "fail" };
@@ -55,7 +54,7 @@ struct rows *rows_new(const struct facts *facts, struct frames *frames,
 
 	rows->facts = facts;
 	rows->frames = frames;
-	rows->run = facts_run(facts);
+	rows->run = facts->run;
 	rows->filter = *filter;
 	hash_index_init(&rows->site_index, 1024);
 	hash_index_init(&rows->role_index, 64);
@@ -146,6 +145,25 @@ uint32_t rows_site_of_stack(struct rows *rows, uint32_t process, uint32_t stack)
 	rows->sites[rows->site_count++] = (struct site_row){ process, merged };
 	*place = (uint32_t)rows->site_count;
 	return *place;
+}
+
+void rows_call_sites(struct rows *rows, uint32_t process,
+		     void (*see)(void *context, const struct fact_stack *stack), void *context)
+{
+	const struct reader *reader = rows->run->processes[process].reader;
+	uint64_t stacks = reader_count(reader, CUF_SEC_STACK_INDEX);
+
+	for (uint32_t id = 1; id <= stacks && id != UINT32_MAX; id++) {
+		struct fact_stack stack = { .process = process, .id = id, .time_ns = CUF_UNKNOWN };
+
+		if (reader_call_site(reader, id) != id)
+			continue;
+		stack.addrs = reader_stack(reader, id, &stack.depth, &stack.stop);
+		if (stack.addrs)
+			see(context, &stack);
+	}
+	reader_drop(reader, CUF_SEC_STACK_INDEX);
+	reader_drop(reader, CUF_SEC_STACK_FRAMES);
 }
 
 struct site_row rows_site(const struct rows *rows, uint32_t site) { return rows->sites[site - 1]; }

@@ -6,11 +6,11 @@
  * thrift_struct and thrift_element by thrift_end. An element of a list has no field id. The
  * outermost struct has begun with a zeroed writer.
  */
-#ifndef VIEW_TABLE_FILES_THRIFT_H
-#define VIEW_TABLE_FILES_THRIFT_H
+#ifndef VIEW_TABLES_THRIFT_H
+#define VIEW_TABLES_THRIFT_H
 
 #include <stdbool.h>
-#include "analysis/view/table_files/bytes.h"
+#include "analysis/view/tables/bytes.h"
 
 enum { THRIFT_DEPTH_MAX = 8 };
 enum thrift_type { THRIFT_I8 = 3, THRIFT_I16 = 4, THRIFT_I32 = 5, THRIFT_I64 = 6,

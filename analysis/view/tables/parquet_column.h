@@ -7,14 +7,14 @@
  * the next row group; write errors stay in the stream. The caller keeps a row group below 1 GiB.
  * Texts are valid UTF-8.
  */
-#ifndef VIEW_TABLE_FILES_PARQUET_COLUMN_H
-#define VIEW_TABLE_FILES_PARQUET_COLUMN_H
+#ifndef VIEW_TABLES_PARQUET_COLUMN_H
+#define VIEW_TABLES_PARQUET_COLUMN_H
 
 #include <stdio.h>
 #include "analysis/base/hash_index.h"
-#include "analysis/view/table_files/bytes.h"
+#include "analysis/view/tables/bytes.h"
 #include "analysis/view/tables/table.h"
-#include "analysis/view/table_files/thrift.h"
+#include "analysis/view/tables/thrift.h"
 
 /* As Parquet numbers them. */
 enum parquet_type { PARQUET_BOOLEAN = 0, PARQUET_INT64 = 2, PARQUET_DOUBLE = 5,

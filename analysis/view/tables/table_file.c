@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CSV as in RFC 4180, and one JSON object a line. */
-#include "analysis/view/table_files/table_file.h"
+#include "analysis/view/tables/table_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/view/table_files/parquet.h"
+#include "analysis/view/tables/parquet.h"
 
 #define SECOND_NS 1000000000
 
