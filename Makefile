@@ -48,7 +48,7 @@ hook_src := $(filter-out $(core_src),$(wildcard interpose/hooks/*/*.c))
 has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && echo yes)
 HTTP     ?= $(call has_header,microhttpd.h)
 CURSES   ?= $(call has_header,ncursesw/curses.h)
-cmd_src  := $(filter-out analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c \
+cmd_src  := $(filter-out analysis/cmd/main.c analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c \
             analysis/cmd/top/$(if $(CURSES),screen_absent,curses_%).c analysis/cmd/target/asker.c, \
             $(wildcard analysis/*/*.c analysis/*/*/*.c))
 both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides
@@ -138,7 +138,7 @@ $(recorders): $(filter-out $(loaded),$(core_obj)) $(hook_obj) $(B)/export.map \
 		-Wl,-z,defs,-z,now,-z,relro,--sort-section=alignment,$(bind_locally) -Wl,-soname,libcuflight.so \
 		-Wl,--version-script=$(B)/export.map $(filter %.o,$^) -o $@ $(link_libc)
 
-$(B)/cuflight: $(B)/obj/analysis/main.o $(B)/libanalysis.a
+$(B)/cuflight: $(B)/obj/analysis/cmd/main.o $(B)/libanalysis.a
 	$(call say,LINK)$(CC) $(CMDF) $(LDFLAGS) $^ -o $@ $(CMD_LIBS)
 
 $(B)/libanalysis.a: $(cmd_obj)
@@ -401,7 +401,7 @@ help: ## this list
 	@echo '  FRAMEWORKS=yes                 check adds check-frameworks'
 	@echo '  CUDA_HOME=                     test with the real headers and runtime'
 
--include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/main.d
+-include $(core_obj:.o=.d) $(hook_obj:.o=.d) $(cmd_obj:.o=.d) $(B)/obj/analysis/cmd/main.d
 -include $(wildcard $(unit_tests:=.d))
 .PHONY: all interpose analysis tests unit sim check check-unit check-e2e check-golden \
         check-fault check-torture torture check-gpu check-suites check-machines check-systems \

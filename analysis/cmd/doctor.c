@@ -6,7 +6,7 @@
 #include "analysis/base/clean.h"
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/target/checks.h"
 #include "analysis/view/flow.h"
 
 enum { DOCTOR_INDENT = 25 };

@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The overview, --help of each command, and the command `help`. */
+/* Commands by name: the overview, --help of each, and the command `help`. */
 #include "analysis/cmd/help.h"
 
+#include <assert.h>
 #include <string.h>
 #include "analysis/cmd/cli/say.h"
+#include "analysis/cmd/cli/suggest.h"
 #include "analysis/view/flow.h"
 
-enum { HELP_COLUMNS = 80, HELP_INDENT = 30 };
+enum { HELP_COLUMNS = 80, HELP_INDENT = 30, COMMANDS_MAX = 32 };
+
+/* Names are compared in full. An abbreviation would become ambiguous with the next command. */
+const struct cmd *cmd_find(const struct cmd *const *commands, const char *name)
+{
+	for (; *commands; commands++)
+		if (!strcmp((*commands)->name, name))
+			return *commands;
+	return NULL;
+}
+
+/* The command that the user probably meant, for an error message. */
+const char *cmd_nearest(const struct cmd *const *commands, const char *typed)
+{
+	const char *names[COMMANDS_MAX];
+	size_t count = 0;
+
+	for (; commands[count]; count++) {
+		assert(count < COMMANDS_MAX);
+		names[count] = commands[count]->name;
+	}
+	return suggest_nearest(typed, names, count);
+}
 
 /* Short on purpose: options are printed by `help COMMAND`. */
 void help_overview(FILE *out, const struct cmd *const *commands)

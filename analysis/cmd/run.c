@@ -14,7 +14,7 @@
 #include "analysis/base/clock.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/settings.h"
-#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/target/checks.h"
 #include "analysis/cmd/run/conclusion.h"
 #include "analysis/cmd/run/gpu_watch.h"
 #include "analysis/cmd/run/oom_kills.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A device: who holds it, and where its free memory is. */
-#include "analysis/base/units.h"
 #include "analysis/view/json/shapes.h"
 
+#include "analysis/base/units.h"
 
 static const struct words moment_words = WORDS(NULL, moment_names);
 

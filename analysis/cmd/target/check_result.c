@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fills results of checks. */
-#include "analysis/cmd/doctor/check_result.h"
+#include "analysis/cmd/target/check_result.h"
 
 #include <stdarg.h>
 #include <stdio.h>

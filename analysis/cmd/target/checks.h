@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "analysis/cmd/doctor/check_result.h"
+#include "analysis/cmd/target/check_result.h"
 #include "analysis/cmd/target/destination.h"
 #include "analysis/cmd/target/library.h"
 #include "analysis/cmd/target/target.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the library and of the output directory. The last one records this executable there. */
-#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/target/checks.h"
 
 #include <dirent.h>
 #include <errno.h>

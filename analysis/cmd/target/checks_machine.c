@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the machine and of the environment. */
-#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/target/checks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the command: will the loader put a preloaded library into it? */
-#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/target/checks.h"
 
 #include <errno.h>
 #include <stdio.h>

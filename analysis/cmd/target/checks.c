@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the tables of checks_command.c, checks_place.c and checks_machine.c. */
-#include "analysis/cmd/doctor/checks.h"
+#include "analysis/cmd/target/checks.h"
 
 #include <string.h>
 
