@@ -176,7 +176,7 @@ $(O)/view/html/page.js $(O)/view/html/page.css $(O)/view/html/licences.txt &: $(
 	@mkdir -p $(@D)
 	$(call say,BUNDLE)PATH="$(CURDIR)/build/node/bin:$$PATH" node analysis/view/html/page/bundle.mjs $(O)/page/node_modules $(@D)
 endif
-$(B)/obj/analysis/view/top/live_page.o: analysis/view/top/live_page.html
+$(B)/obj/analysis/view/live/live_page.o: analysis/view/live/live_page.html
 $(B)/gen/html_assets.c: scripts/embed-page $(page_texts)
 	@mkdir -p $(@D)
 	$(call say,GEN)scripts/embed-page $(HTML_JS) $(HTML_CSS) > $@.tmp && mv $@.tmp $@

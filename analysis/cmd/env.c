@@ -9,7 +9,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/settings.h"
 #include "analysis/cmd/target/library.h"
-#include "analysis/view/rules/manifests.h"
+#include "analysis/view/live/manifests.h"
 
 enum { LINE_BYTES = 8192 };
 

@@ -10,7 +10,7 @@
 #include "analysis/view/commands/phases_view.h"
 #include "analysis/view/commands/what_if_view.h"
 #include "analysis/view/json/shapes.h"
-#include "analysis/view/metrics/metrics.h"
+#include "analysis/view/live/metrics.h"
 #include "analysis/view/tables/database.h"
 #include "analysis/view/tables/tables.h"
 

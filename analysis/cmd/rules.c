@@ -4,7 +4,7 @@
 
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/view/rules/rules.h"
+#include "analysis/view/live/rules.h"
 
 static void (*const writers[])(FILE *out) = {
 	rules_prometheus, rules_prometheus_tests, rules_alertmanager, rules_grafana,

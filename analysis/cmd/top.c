@@ -9,7 +9,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/reading/watching.h"
 #include "analysis/cmd/top/screen.h"
-#include "analysis/view/top/frame.h"
+#include "analysis/view/live/frame.h"
 
 /* Until the time has come; the first frame waits for the first passes only. */
 static void wait_for_frame(struct watch *watch, uint64_t until_ns, bool is_first)

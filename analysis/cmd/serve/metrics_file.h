@@ -8,7 +8,7 @@
 #ifndef CMD_SERVE_METRICS_FILE_H
 #define CMD_SERVE_METRICS_FILE_H
 
-#include "analysis/view/metrics/metrics.h"
+#include "analysis/view/live/metrics.h"
 
 int metrics_file_write(const char *path, const struct watch *watch,
 		       const struct metrics_options *options);

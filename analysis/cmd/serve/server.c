@@ -7,7 +7,7 @@
 #include <string.h>
 #include "analysis/cmd/serve/guard.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/top/frame.h"
+#include "analysis/view/live/frame.h"
 
 enum { FRESH_NS = 100000000 };
 

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "analysis/view/metrics/metrics.h"
+#include "analysis/view/live/metrics.h"
 
 enum { SERVE_HOSTS = 16, SERVE_WORDS = 12 };
 

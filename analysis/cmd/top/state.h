@@ -8,7 +8,7 @@
 #ifndef CMD_TOP_STATE_H
 #define CMD_TOP_STATE_H
 
-#include "analysis/view/top/rows.h"
+#include "analysis/view/live/rows.h"
 
 enum state_mode { MODE_TABLE, MODE_FILTER, MODE_STACK, MODE_HELP };
 

@@ -4,7 +4,7 @@
  *
  *	NAME[(WORD, ...)] < or > VALUE [for DURATION] -> ACTION, ...
  *
- * NAME is a metric of view/metrics/ without cuflight_ and its unit, or a short name of
+ * NAME is a metric of view/live/ without cuflight_ and its unit, or a short name of
  * rule_names.c; each WORD is the value of one of its labels. Actions are `snapshot`, `log`,
  * `exec COMMAND`, `webhook URL` and `signal NAME`. A comma ends an action, quotes keep it and
  * blanks together.
@@ -17,7 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "analysis/view/metrics/metrics.h"
+#include "analysis/view/live/metrics.h"
 
 enum { RULE_TEXT = 1024, RULE_WORDS = 4, RULE_ACTIONS = 8, RULE_ARGS = 64 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "analysis/cmd/cli/suggest.h"
 #include "analysis/cmd/watch/rule.h"
-#include "analysis/view/metrics/metrics_groups.h"
+#include "analysis/view/live/metrics_groups.h"
 
 /* The first row of a name is what it is without a word. */
 static const struct short_name {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Alert rules, their tests and a dashboard over the metrics of view/metrics/, as text of the tools
+ * Alert rules, their tests and a dashboard over the metrics of view/live/, as text of the tools
  * that read them. Contract: constant tables and pure writers; write errors stay in the stream.
  */
 #ifndef VIEW_RULES_H

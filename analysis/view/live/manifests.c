@@ -3,11 +3,11 @@
  * Texts with holes: "@x" is a value of the manifest, in YAML's double quotes. A container that is
  * ours runs without rights that it does not need, with limits, and cannot write its own image.
  */
-#include "analysis/view/rules/manifests.h"
+#include "analysis/view/live/manifests.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/view/rules/rules.h"
+#include "analysis/view/live/rules.h"
 
 static void put_quoted(FILE *out, const char *text)
 {

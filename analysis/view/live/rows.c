@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Merges, filters and sorts. */
-#include "analysis/view/top/rows.h"
+#include "analysis/view/live/rows.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of what the judge reports, and of extremes lately: analysis/facts/live.h. */
-#include "analysis/view/metrics/exposition.h"
-#include "analysis/view/metrics/metrics_groups.h"
+#include "analysis/view/live/exposition.h"
+#include "analysis/view/live/metrics_groups.h"
 
 static const char *const resources[LIVE_RESOURCES] = {
 	[LIVE_GPU] = "gpu", [LIVE_CGROUP] = "cgroup", [LIVE_MACHINE] = "host",

@@ -5,10 +5,10 @@
  *
  * Contract: pure. Rows are heap memory. They refer to the frame and are valid as long as it is.
  */
-#ifndef VIEW_TOP_ROWS_H
-#define VIEW_TOP_ROWS_H
+#ifndef VIEW_LIVE_ROWS_H
+#define VIEW_LIVE_ROWS_H
 
-#include "analysis/view/top/frame.h"
+#include "analysis/view/live/frame.h"
 
 enum rows_order { ROWS_BY_BYTES, ROWS_BY_RATE, ROWS_BY_AGE, ROWS_BY_NAME, ROWS_ORDERS };
 extern const char *const rows_order_names[ROWS_ORDERS];

@@ -2,8 +2,8 @@
 /* Metrics of GPU memory. A process that has ended has counters only. */
 #include <math.h>
 #include <time.h>
-#include "analysis/view/metrics/exposition.h"
-#include "analysis/view/metrics/metrics_groups.h"
+#include "analysis/view/live/exposition.h"
+#include "analysis/view/live/metrics_groups.h"
 
 #define GPU "process,gpu,UUID"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of call sites and of the cause that was found. */
 #include <string.h>
-#include "analysis/view/metrics/exposition.h"
-#include "analysis/view/metrics/metrics_groups.h"
+#include "analysis/view/live/exposition.h"
+#include "analysis/view/live/metrics_groups.h"
 #include "analysis/view/text/text.h"
 
 static const struct cuf_device *device_at(const struct watch_process *process, unsigned ordinal)

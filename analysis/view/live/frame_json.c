@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuflight.live/1: one document on one line. */
-#include "analysis/view/top/frame.h"
+#include "analysis/view/live/frame.h"
 
 #include <json-c/json.h>
 #include <limits.h>

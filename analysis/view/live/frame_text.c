@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A frame for people: GPUs, then each process with its verdict and its call sites. */
-#include "analysis/view/top/frame.h"
+#include "analysis/view/live/frame.h"
 
 #include <math.h>
 #include "analysis/base/units.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules as files of Prometheus and Alertmanager. Texts of the table have no single quotes, so
  * that YAML takes them as they are between two. */
-#include "analysis/view/rules/rules.h"
+#include "analysis/view/live/rules.h"
 
 #include <string.h>
 

@@ -3,10 +3,10 @@
  * Writes samples of the metric whose turn it is. Contract: as metrics.h. The values of the labels
  * follow in the order of metric.labels, one for each; NULL leaves the label out.
  */
-#ifndef VIEW_METRICS_EXPOSITION_H
-#define VIEW_METRICS_EXPOSITION_H
+#ifndef VIEW_LIVE_EXPOSITION_H
+#define VIEW_LIVE_EXPOSITION_H
 
-#include "analysis/view/metrics/metrics.h"
+#include "analysis/view/live/metrics.h"
 #include "analysis/watch/devices.h"
 
 struct exposition {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The alert rules. */
-#include "analysis/view/rules/rules.h"
+#include "analysis/view/live/rules.h"
 
 #define CAUSE \
 	"{{ range query (printf \"cuflight_cause{process=%q}\" $labels.process) }}" \

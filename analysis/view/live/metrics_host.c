@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of host memory and of control groups. A process that has ended has none. */
-#include "analysis/view/metrics/exposition.h"
-#include "analysis/view/metrics/metrics_groups.h"
+#include "analysis/view/live/exposition.h"
+#include "analysis/view/live/metrics_groups.h"
 
 /* One figure of each process that runs. */
 static void put_figures(struct exposition *out, uint64_t (*figure)(const struct levels *levels))

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 #include "analysis/base/clock.h"
-#include "analysis/view/metrics/exposition.h"
-#include "analysis/view/metrics/metrics_groups.h"
+#include "analysis/view/live/exposition.h"
+#include "analysis/view/live/metrics_groups.h"
 
 static double seconds(uint64_t ns) { return (double)ns / 1e9; }
 static double seconds_or_none(uint64_t ns)

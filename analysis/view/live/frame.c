@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies what a watch knows. */
 #include "analysis/base/clock.h"
-#include "analysis/view/top/frame.h"
+#include "analysis/view/live/frame.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One sample a line. */
-#include "analysis/view/metrics/exposition.h"
+#include "analysis/view/live/exposition.h"
 
 #include <inttypes.h>
 #include <math.h>

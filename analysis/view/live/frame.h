@@ -7,8 +7,8 @@
  * Texts are printable. Unknown is CUF_UNKNOWN, of doubles NAN. JSON is cuflight.live/1 on one line:
  * bytes and counts are integers, unknown is null, keys are only added.
  */
-#ifndef VIEW_TOP_FRAME_H
-#define VIEW_TOP_FRAME_H
+#ifndef VIEW_LIVE_FRAME_H
+#define VIEW_LIVE_FRAME_H
 
 #include <stdio.h>
 #include "analysis/watch/devices.h"

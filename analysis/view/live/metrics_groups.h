@@ -7,7 +7,7 @@
 #ifndef VIEW_METRICS_GROUPS_H
 #define VIEW_METRICS_GROUPS_H
 
-#include "analysis/view/metrics/metrics.h"
+#include "analysis/view/live/metrics.h"
 
 #define METRICS(METRIC) \
 	METRIC(up) \

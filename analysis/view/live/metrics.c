@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of metrics, and its walk. */
-#include "analysis/view/metrics/metrics.h"
+#include "analysis/view/live/metrics.h"
 
 #include <string.h>
-#include "analysis/view/metrics/exposition.h"
-#include "analysis/view/metrics/metrics_groups.h"
+#include "analysis/view/live/exposition.h"
+#include "analysis/view/live/metrics_groups.h"
 
 const struct exposed *const metric_table[] = {
 #define METRIC(name) &metric_##name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The dashboard: panels, and Grafana's document of them. */
-#include "analysis/view/rules/rules.h"
+#include "analysis/view/live/rules.h"
 
 #include <json-c/json.h>
 
