@@ -4,15 +4,13 @@
 #include "analysis/explain/facts_build.h"
 
 #include <stdlib.h>
+#include "analysis/base/xalloc.h"
 #include "analysis/explain/causes.h"
 #include "analysis/explain/evidence/event_pass.h"
+#include "analysis/explain/live/live_facts.h"
 #include "analysis/explain/replayed.h"
 #include "analysis/explain/what_if_facts.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/device/framework_segments.h"
-#include "analysis/facts/passes/roles.h"
-#include "analysis/host/heap.h"
-#include "analysis/explain/live/live_facts.h"
 #include "analysis/recording/pack/pack.h"
 #include "analysis/symbols/names_file.h"
 
@@ -76,58 +74,11 @@ static void listen(struct build *build, uint32_t process,
 	event_pass_listen(build, process, &consumers[1]);
 }
 
-static struct build build_begin(struct facts_store *store, struct facts *facts,
-				const struct facts_options *options)
-{
-	size_t count = store->run.count;
-	struct build build = {
-		.run = &store->run,
-		.facts = facts,
-		.arena = store->run.arena,
-		.listen = listen,
-		.exit_reasons = xalloc_zeroed(count, sizeof *build.exit_reasons),
-		.ladders = xalloc_zeroed(count, sizeof *build.ladders),
-		.host_memory = xalloc_zeroed(count, sizeof *build.host_memory),
-		.host_maps = xalloc_zeroed(count, sizeof *build.host_maps),
-		.marks = xalloc_zeroed(count, sizeof *build.marks),
-		.event_passes = xalloc_zeroed(count, sizeof *build.event_passes),
-		.roles = xalloc_zeroed(count, sizeof *build.roles),
-		.hooks_used = xalloc_zeroed(count, sizeof *build.hooks_used),
-		.quiet = xalloc_zeroed(count, sizeof *build.quiet),
-	};
-
-	if (options)
-		build.options = *options;
-	return build;
-}
-
-static void build_end(struct build *build)
-{
-	for (size_t i = 0; i < build->run->count; i++) {
-		ladders_fini(&build->ladders[i]);
-		framework_marks_free(build->marks[i]);
-		roles_free(build->roles[i]);
-		event_pass_fini(build->event_passes[i]);
-		free(build->quiet[i].items);
-	}
-	for (size_t i = 0; i < build->group_count; i++)
-		free(build->groups[i].members);
-	free(build->groups);
-	free(build->hooks_used);
-	free(build->quiet);
-	free(build->marks);
-	free(build->event_passes);
-	free(build->roles);
-	free(build->host_memory);
-	free(build->host_maps);
-	free(build->ladders);
-	free(build->exit_reasons);
-}
-
 static void build_all(struct facts_store *store, const struct facts_options *options)
 {
-	struct build build = build_begin(store, &store->facts, options);
+	struct build build = build_begin(&store->run, &store->facts, options);
 
+	build.listen = listen;
 	if (store->run.pack && build.options.symbols)
 		names_file_read(build.options.symbols, pack_names(store->run.pack));
 	run_merge_call_sites(&store->run, build.options.symbols);
@@ -135,6 +86,8 @@ static void build_all(struct facts_store *store, const struct facts_options *opt
 	if (build.trace)
 		store->trace = replayed_trace(build.trace, &store->run, &store->facts,
 					      build.options.symbols, &store->about);
+	for (size_t i = 0; i < store->run.count; i++)
+		event_pass_fini(build.event_passes[i]);
 	build_end(&build);
 }
 
@@ -149,7 +102,7 @@ const struct facts *facts_at_peak(const struct facts *facts, struct symbols *sym
 {
 	struct facts_store *store = facts->store;
 	struct facts *peak = arena_copy(store->run.arena, facts, 1, sizeof *peak);
-	struct build build = build_begin(store, peak, &(struct facts_options){
+	struct build build = build_begin(&store->run, peak, &(struct facts_options){
 							      .at = FACTS_AT_PEAK,
 							      .symbols = symbols });
 

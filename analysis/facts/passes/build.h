@@ -65,6 +65,10 @@ struct build {
 	struct roles **roles;
 };
 
+/* run and facts are borrowed, options may be NULL; ended by build_end. */
+struct build build_begin(struct run *run, struct facts *facts, const struct facts_options *options);
+void build_end(struct build *build);
+
 /* The passes. */
 void build_processes(struct build *build);
 void build_incidents(struct build *build);
@@ -97,6 +101,11 @@ uint64_t host_failed_at(const struct build *build, uint32_t process);
 struct heap_moment host_moment_of(const struct build *build, uint32_t process);
 /* The moment of one device: its last fatal incident, else the run's, else its end. */
 struct moment moment_of_device(struct build *build, uint32_t device);
+
+/* Which process of the run a report is about, where no request for memory was fatal
+ * (main_process.c). device_bytes: by process, what it held of the devices at its end. The run has
+ * at least one. The same run always has the same answer. */
+uint32_t main_process(const struct facts *facts, const uint64_t *device_bytes);
 
 /* ---- what build_sites sweeps for ---- */
 

@@ -5,7 +5,6 @@
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/facts/passes/main_process.h"
 #include "analysis/host/peak_note.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */

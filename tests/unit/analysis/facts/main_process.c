@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "analysis/facts/passes/main_process.h"
+#include "analysis/facts/passes/build.h"
 
 #define MiB (1ull << 20)
 enum { COUNT = 4 };
