@@ -19,12 +19,13 @@ import matrix  # the interpreters of this machine # noqa: E402
 
 program = here + "/keeps.py"
 work = tempfile.mkdtemp(prefix="python_objects.")
-MEAN = 64 << 10
+MEAN = 32 << 10
+NUMBER = 150000
 ARENAS_BEFORE = 12 << 20  # python_objects=auto wraps at 8 MiB, in the next arena
 count = failed = 0
 
 
-def record(python, words, options, environment=None, number=300000, way=None):
+def record(python, words, options, environment=None, number=NUMBER, way=None):
     """
     Runs keeps.py. Returns the report of the process that kept the objects, and its truth. way: a function that makes a
     command of the text that runs keeps.py.
@@ -70,7 +71,7 @@ def sampled(python, *words, environment=None, options="", **differences):
 
 def from_the_start(python):
     report = sampled(python, "free")
-    assert report["host"]["python_live_bytes"] > 40 << 20 and report["host"]["python_arena_bytes"] >= report["host"]["python_live_bytes"] * 0.8, report["host"]
+    assert report["host"]["python_live_bytes"] > 20 << 20 and report["host"]["python_arena_bytes"] >= report["host"]["python_live_bytes"] * 0.8, report["host"]
 
 
 def killed(python):
@@ -86,7 +87,7 @@ def beyond_a_threshold(python):
 
 def every_event(python):
     """host=full: to the byte, but for the bytes that a map's address must not have and the list"""
-    report, truth = record(python, ("free",), "python_objects=start:host=full:size=512MiB", number=60000)
+    report, truth = record(python, ("free",), "python_objects=start:host=full:size=512MiB", number=20000)
     found = lines_of(report)
     for line, size in truth.items():
         got = found.get(line, 0)
@@ -96,7 +97,7 @@ def every_event(python):
 
 def resized(python):
     # a bytearray grows by an eighth more than asked for
-    sampled(python, "resize", above=12 << 20)
+    sampled(python, "resize", above=6 << 20)
 
 
 def forked(python):
@@ -159,12 +160,12 @@ def without_an_allocator(python):
 
 def malloc_with_debug_hooks(python):
     # 24 or 32 bytes around each of three blocks
-    sampled(python, environment={"PYTHONMALLOC": "malloc_debug"}, above=300000 * 33)
+    sampled(python, environment={"PYTHONMALLOC": "malloc_debug"}, above=NUMBER * 33)
 
 
 def below_tracemalloc(python):
     """it was there first; what its own tables take is at the lines, too"""
-    sampled(python, environment={"PYTHONTRACEMALLOC": "1"}, above=300000 * 160)
+    sampled(python, environment={"PYTHONTRACEMALLOC": "1"}, above=NUMBER * 160)
 
 
 def below_memray(python):

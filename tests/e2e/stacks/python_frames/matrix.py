@@ -43,14 +43,20 @@ class Skip(Exception):
     pass
 
 
-def record(command, options="start=1:stack_depth=256", environment=None):
-    """Runs it under the recorder in a folder of its own. Returns the report of its own process and the folder."""
+def run_recorded(command, options="start=1:stack_depth=256", environment=None):
+    """Runs it under the recorder in a folder of its own, which it returns."""
     folder = tempfile.mkdtemp(dir=work)
     env = {k: v for k, v in os.environ.items() if not k.startswith("CUFLIGHT_")}
     env.update(LD_PRELOAD=library, CUFLIGHT_OPTIONS=options, CUFLIGHT_OUTPUT=folder + "/", PYTHONDONTWRITEBYTECODE="1", **(environment or {}))
     got = subprocess.run([c.replace("FOLDER", folder) for c in command], env=env, cwd=folder, stdin=subprocess.DEVNULL, timeout=120,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     assert got.returncode == 0, "exit status %d: %s" % (got.returncode, got.stdout[-2000:])
+    return folder
+
+
+def record(*arguments, **named):
+    """The report, too."""
+    folder = run_recorded(*arguments, **named)
     return report_of(folder), folder
 
 
@@ -161,7 +167,7 @@ def forked_child(version, python):
     text = ("import os, sys; sys.path.insert(0, %r); import marks\ndef parent(): marks.mark('before')\nparent()\n"
             "if os.fork() == 0:\n  marks.notes.clear()\n  def child(): marks.mark('child')\n  child()\n  marks.done('FOLDER/child')\n"
             "os.wait()\nmarks.done('FOLDER/parent')\n" % programs)
-    _, folder = record([python, "-c", text], "start=1:host=full:stack_depth=256:size=64MiB")
+    folder = run_recorded([python, "-c", text], "start=1:host=full:stack_depth=256:size=64MiB")
     reports = [report_of(f) for f in glob.glob(folder + "/*.cuf")]
     for part in "child", "parent":
         truth = truth_of(folder + "/" + part)
