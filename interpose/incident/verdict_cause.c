@@ -175,6 +175,7 @@ struct site_ages {
 	uint64_t lead_bytes; /* by which it is ahead of all others so far */
 	uint64_t bytes, count, largest_bytes;
 	uint64_t late; /* those of the later half */
+	uint64_t before_largest, after_least; /* sizes on both sides of that half's middle; 0 */
 	uint32_t ages; /* one bit for each eighth of that half */
 };
 
@@ -208,19 +209,30 @@ static void vote(const struct cuf_block *block, void *context)
 	}
 }
 
+static void add_size(struct site_ages *site, uint64_t bytes, int age)
+{
+	site->bytes += bytes;
+	site->count++;
+	if (bytes > site->largest_bytes)
+		site->largest_bytes = bytes;
+	if (age < AGES / 2 && bytes > site->before_largest)
+		site->before_largest = bytes;
+	if (age >= AGES / 2 && (!site->after_least || bytes < site->after_least))
+		site->after_least = bytes;
+}
+
 static void add_age(const struct cuf_block *block, void *context)
 {
 	struct site_ages *site = context;
+	int age;
 	if (!is_counted(site, block) || block->stack != site->stack)
 		return;
-	site->bytes += block->bytes;
-	site->count++;
-	if (block->bytes > site->largest_bytes)
-		site->largest_bytes = block->bytes;
-	if (age_of(site, block) < 0)
+	age = age_of(site, block);
+	add_size(site, block->bytes, age);
+	if (age < 0)
 		return;
 	site->late++;
-	site->ages |= 1u << age_of(site, block);
+	site->ages |= 1u << age;
 }
 
 static struct site_ages ages_of(const struct cuf_incident *incident, const struct budget *budget)
@@ -288,8 +300,9 @@ static bool is_growth(const struct site_ages *site, const struct budget *budget,
 /* One site's blocks, each larger than the last, are something else than what is loaded at start. */
 static bool is_doubling(const struct site_ages *site, const struct budget *budget)
 {
-	return site->count >= BLOCKS_LEAST && site->bytes > budget->mine_bytes / 2 &&
-	       budget->request_bytes > site->largest_bytes;
+	const bool is_ladder = site->before_largest && site->after_least > site->before_largest;
+	return site->count >= BLOCKS_LEAST && budget->request_bytes > site->largest_bytes &&
+	       (is_ladder || site->bytes > budget->mine_bytes / 2);
 }
 
 /* In this thread and on this device, as a framework's retries do. */
