@@ -246,12 +246,13 @@ def check_blocks(recording, report, at, folder):
     told = by_kind((site['kind'], site['bytes']) for site in report['leaks'])
     if found != told:
         yield f'tables: blocks by kind {dict(found)}, the report has {dict(told)}'
-    held = collections.Counter()
+    held = collections.Counter() # each process has rows of its own
     for row in rows_of('owners', recording, at, folder):
-        held[int(row['device'])] += int(row['bytes'] or 0) * (row['in_sum'] == 'true')
-    for device in report['devices']:
-        if device['total_bytes'] is not None and held[device['id']] != device['total_bytes']:
-            yield f"tables: owners of GPU {device['id']} sum to {held[device['id']]}, not to {device['total_bytes']}"
+        held[row['process'], int(row['device'])] += int(row['bytes'] or 0) * (row['in_sum'] == 'true')
+    totals = {device['id']: device['total_bytes'] for device in report['devices']}
+    for (process, device), total in held.items():
+        if totals.get(device) is not None and total != totals[device]:
+            yield f"tables: owners of GPU {device} sum to {total} in {process}, not to {totals[device]}"
 
 
 def check(recording):
