@@ -10,6 +10,7 @@
 #include "analysis/view/commands/phases_view.h"
 #include "analysis/view/commands/what_if_view.h"
 #include "analysis/view/json/shapes.h"
+#include "analysis/view/live/frame.h"
 #include "analysis/view/live/metrics.h"
 #include "analysis/view/tables/database.h"
 #include "analysis/view/tables/tables.h"
@@ -239,6 +240,7 @@ static struct json_object *schemas_to_json(void)
 {
 	static const struct shape *const documents[] = {
 		&report_shape, &phases_shape, &what_if_document, &check_shape, &diff_shape,
+		&live_shape,
 	};
 	struct json_object *schemas = json_object_new_object();
 

@@ -220,26 +220,16 @@ bool fields_document(struct fields *fields, const struct shape *shape, const voi
 
 void fields_print(FILE *out, struct fields *fields, const struct shape *shape, const void *object)
 {
-	struct json_stream stream;
-
-	json_stream_begin(&stream, out, UINT64_MAX);
-	fields->stream = &stream;
-	fields_document(fields, shape, object);
+	fields_print_as(out, JSON_C_TO_STRING_PRETTY, fields, shape, object);
 }
 
 void fields_print_as(FILE *out, int style, struct fields *fields, const struct shape *shape,
 		     const void *object)
 {
-	struct json_object *document;
-	char *text;
-	size_t bytes;
-	FILE *memory = open_memstream(&text, &bytes);
+	struct json_stream stream;
 
-	fields_print(memory, fields, shape, object);
-	fclose(memory);
-	document = json_tokener_parse(text);
-	fprintf(out, "%s\n", json_object_to_json_string_ext(
-				document, style | JSON_C_TO_STRING_NOSLASHESCAPE));
-	json_object_put(document);
-	free(text);
+	json_stream_begin(&stream, out, UINT64_MAX);
+	stream.style = style;
+	fields->stream = &stream;
+	fields_document(fields, shape, object);
 }

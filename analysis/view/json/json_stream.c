@@ -6,9 +6,6 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 
-/* Plain slashes: paths in the output can be copied as they are. */
-enum { FLAGS = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE };
-
 /* The limit is checked before the bytes are written, so that no document exceeds it. */
 static void put(struct json_stream *stream, const char *text, size_t bytes)
 {
@@ -25,7 +22,8 @@ static void put(struct json_stream *stream, const char *text, size_t bytes)
 static void put_line_start(struct json_stream *stream, unsigned depth)
 {
 	static const char spaces[] = "\n                                ";
-	put(stream, spaces, 1 + 2 * (size_t)depth);
+	if (stream->style & JSON_C_TO_STRING_PRETTY)
+		put(stream, spaces, 1 + 2 * (size_t)depth);
 }
 
 /* The lines of a value stand as deep as the object that it is in. Strings have no line ends. */
@@ -54,7 +52,7 @@ static void begin_member(struct json_stream *stream, const char *key)
 		return;
 	put(stream, "\"", 1);
 	put(stream, key, strlen(key));
-	put(stream, "\":", 2);
+	put(stream, "\": ", stream->style & JSON_C_TO_STRING_SPACED ? 3 : 2);
 }
 
 static void open_bracket(struct json_stream *stream, const char *key, const char brackets[2])
@@ -70,7 +68,8 @@ static void open_bracket(struct json_stream *stream, const char *key, const char
 void json_stream_begin(struct json_stream *stream, FILE *out, uint64_t bytes_max)
 {
 	*stream = (struct json_stream){ .out = out, .bytes_max = bytes_max,
-					.rows_max = JSON_ROWS_MAX };
+					.rows_max = JSON_ROWS_MAX,
+					.style = JSON_C_TO_STRING_PRETTY };
 }
 
 bool json_stream_end(struct json_stream *stream)
@@ -97,13 +96,15 @@ void json_stream_close(struct json_stream *stream)
 	put(stream, &stream->close[stream->depth], 1);
 }
 
-/* json-c returns NULL when it has no memory for the text. */
+/* Plain slashes: paths in the output can be copied as they are. json-c returns NULL when it has no
+ * memory for the text. */
 void json_stream_value(struct json_stream *stream, const char *key, struct json_object *value)
 {
 	const char *text = "null";
 
 	if (value && !stream->stopped)
-		text = json_object_to_json_string_ext(value, FLAGS);
+		text = json_object_to_json_string_ext(
+			value, stream->style | JSON_C_TO_STRING_NOSLASHESCAPE);
 	begin_member(stream, key);
 	if (text)
 		put_value(stream, text);

@@ -24,6 +24,7 @@ struct json_stream {
 	char close[JSON_DEPTH_MAX];
 	bool stopped;
 	size_t rows_max; /* of a list */
+	int style; /* JSON_C_TO_STRING_*: PRETTY, unless it is set to PLAIN or PRETTY and SPACED */
 };
 
 void json_stream_begin(struct json_stream *stream, FILE *out, uint64_t bytes_max);

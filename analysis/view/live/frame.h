@@ -11,6 +11,7 @@
 #define VIEW_LIVE_FRAME_H
 
 #include <stdio.h>
+#include "analysis/view/json/fields.h"
 #include "analysis/watch/devices.h"
 
 /* From the best news to the worst. */
@@ -71,6 +72,7 @@ size_t top_gpu_of(const struct top_frame *frame, const struct top_process *proce
 
 void top_text(FILE *out, const struct top_frame *frame, unsigned sites);
 void top_json(FILE *out, const struct top_frame *frame);
+extern const struct shape live_shape; /* of the document */
 
 /* A page that asks for that document and shows it in place. */
 extern const char live_page[];

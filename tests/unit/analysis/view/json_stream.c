@@ -54,20 +54,21 @@ static void remove_blanks(char *all)
 	*to = '\0';
 }
 
-static void test_text__is_that_of_a_tree(void **state)
+/* In each style that documents have. */
+static void expect_text_of_a_tree(int style)
 {
 	struct json_stream stream;
 	struct json_object *tree;
 	char *as_tree;
-	(void)state;
 	begin(&stream, 10000);
+	stream.style = style;
 	write_sample(&stream);
 	assert_true(end(&stream));
 	tree = json_tokener_parse(text);
 	assert_non_null(tree);
 	assert_true(asprintf(&as_tree, "%s\n",
 			     json_object_to_json_string_ext(tree,
-				     JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE)) > 0);
+				     style | JSON_C_TO_STRING_NOSLASHESCAPE)) > 0);
 	if (strstr(as_tree, "[]")) { /* as json-c writes an empty list from 0.17 on */
 		remove_blanks(text);
 		remove_blanks(as_tree);
@@ -76,6 +77,14 @@ static void test_text__is_that_of_a_tree(void **state)
 	assert_int_equal(stream.bytes, text_bytes);
 	free(as_tree);
 	json_object_put(tree);
+}
+
+static void test_text__is_that_of_a_tree(void **state)
+{
+	(void)state;
+	expect_text_of_a_tree(JSON_C_TO_STRING_PRETTY);
+	expect_text_of_a_tree(JSON_C_TO_STRING_PLAIN);
+	expect_text_of_a_tree(JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED);
 }
 
 /* One byte less than it needs, and the document is not whole, and not longer than allowed. */
