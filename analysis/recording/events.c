@@ -28,6 +28,7 @@ struct merge {
 	uint64_t last_seq;        /* of both rings */
 	uint64_t last_gap;        /* every event of both rings after this one is here */
 	bool sorted;
+	const struct events_listener *listener;
 };
 
 /* An unreadable segment counts as empty, so the lane goes on with the next one. */
@@ -107,18 +108,25 @@ static void list_event(struct event_list *list, size_t index)
 }
 
 /* The event is the next one. Of what was allocated before the first event only the age is known. */
-static void note_free(struct events *events, const uint8_t *record)
+static void note_free(struct events *events, const struct cuf_event *event)
+{
+	if (!events->count)
+		events->first_ns = event->time_ns;
+	if (event->op != CUF_OP_FREE)
+		return;
+	events->last_free_seq = event->seq;
+	if (event->extra > (event->time_ns - events->first_ns) / 1000000)
+		list_event(&events->old, events->count);
+}
+
+static struct cuf_event event_of(const uint8_t *record)
 {
 	struct cuf_event event;
 
 	memcpy(&event, record, sizeof event);
-	if (!events->count)
-		events->first_ns = event.time_ns;
-	if (event.op != CUF_OP_FREE)
-		return;
-	events->last_free_seq = event.seq;
-	if (event.extra > (event.time_ns - events->first_ns) / 1000000)
-		list_event(&events->old, events->count);
+	if (event.kind >= CUF_KIND_MAX)
+		event.kind = CUF_KIND_NONE;
+	return event;
 }
 
 /* Appends the event at the cursor to the index of its ring, and notes gaps in the numbers. */
@@ -126,11 +134,12 @@ static void append(struct merge *merge, const struct cursor *cursor, uint64_t se
 {
 	struct events *events = cursor->events;
 	const uint8_t *record = cursor->records + (size_t)(cursor->record - 1) * events->stride;
-	uint8_t op = record[offsetof(struct cuf_event, op)];
-	if (op == CUF_OP_ROLE)
+	const struct cuf_event event = event_of(record);
+
+	if (event.op == CUF_OP_ROLE)
 		list_event(&events->roles, events->count);
-	events->phase_count += op == CUF_OP_PHASE;
-	note_free(events, record);
+	events->phase_count += event.op == CUF_OP_PHASE;
+	note_free(events, &event);
 	note_time(events, record);
 	xalloc_grow(&events->order, events->count, &events->room, sizeof *events->order);
 	events->order[events->count++] = cursor->place;
@@ -140,6 +149,9 @@ static void append(struct merge *merge, const struct cursor *cursor, uint64_t se
 	if (!events->first_seq)
 		events->first_seq = seq;
 	merge->last_seq = events->last_seq = seq;
+	if (merge->listener && merge->listener->hear)
+		merge->listener->hear(merge->listener->state, &event,
+				      events->ring == CUF_SEC_FRAMEWORK_RING);
 	events_passed(events, events->count);
 }
 
@@ -164,9 +176,10 @@ static void sort_again(struct events *events)
 	events->roles.count = events->old.count = 0; /* their indices have changed */
 	for (size_t count = events->count, i = events->count = 0; i < count; i++) {
 		const uint8_t *record = events->at + (uint64_t)all[i].place * EVENTS_UNIT;
+		const struct cuf_event event = event_of(record);
 
 		events->order[events->count] = all[i].place;
-		note_free(events, record);
+		note_free(events, &event);
 		note_time(events, record);
 		events->count++;
 	}
@@ -207,12 +220,31 @@ static void settle(const struct merge *merge, struct events *events)
 	reader_drop(events->reader, events->ring);
 }
 
+static void end_listening(const struct merge *merge, const struct events *events)
+{
+	const struct events_listener *listener = merge->listener;
+	struct event_merge again;
+	struct cuf_event event;
+
+	if (!listener || !listener->hear)
+		return;
+	if (!merge->sorted) {
+		listener->forget(listener->state);
+		event_merge_begin(&again, events, 0);
+		for (size_t before = 0; event_merge_next(&again, &event); before = again.at[1])
+			listener->hear(listener->state, &event, again.at[1] != before);
+	}
+	listener->end(listener->state);
+}
+
+struct events *events_new(const struct reader *reader) { return events_heard(reader, NULL); }
+
 /* Merges both rings at once: a gap in the numbers is a loss only if neither ring has the number. */
-struct events *events_new(const struct reader *reader)
+struct events *events_heard(const struct reader *reader, const struct events_listener *listener)
 {
 	struct events *rings[RINGS] = { ring_new(reader, CUF_SEC_RING),
 					ring_new(reader, CUF_SEC_FRAMEWORK_RING) };
-	struct merge merge = { .sorted = true };
+	struct merge merge = { .sorted = true, .listener = listener };
 	rings[0]->framework = rings[1];
 	for (unsigned ring = 0; ring < RINGS; ring++)
 		if (rings[ring]->stride)
@@ -232,6 +264,7 @@ struct events *events_new(const struct reader *reader)
 		lanes_fini(&merge.lanes[ring]);
 		settle(&merge, rings[ring]);
 	}
+	end_listening(&merge, rings[0]);
 	return rings[0];
 }
 

@@ -45,13 +45,22 @@ struct events {                       /* of one ring */
 	struct events *framework;
 };
 
+/* Who hears each event while they are put in order. Of a damaged recording the order shows only at
+ * the end: forget is called then, and all are heard again. end: after the last one. */
+struct events_listener {
+	void (*hear)(void *state, const struct cuf_event *event, bool is_framework); /* or NULL */
+	void (*end)(void *state);
+	void (*forget)(void *state);
+	void *state;
+};
 /* The events of the device ring; those of the framework ring are its member. */
+struct events *events_heard(const struct reader *reader, const struct events_listener *listener);
 struct events *events_new(const struct reader *reader);
 void events_free(struct events *events); /* NULL is fine */
 /* Forgets what came after that number, in both rings. */
 void events_cut(struct events *events, uint64_t seq);
 /* What places count in: segments and records are multiples of it (reader.h). */
-enum { EVENTS_UNIT = 8, EVENTS_BLOCK = 256 };
+enum { EVENTS_UNIT = 8, EVENTS_BLOCK = 32 };
 /* i below count. Copies the record first: a live recording may change under the reader. */
 static inline struct cuf_event events_get(const struct events *events, size_t i)
 {

@@ -7,39 +7,24 @@
 #include "analysis/replay/replay.h"
 #include "analysis/base/xalloc.h"
 
-#define LADDER_NS 2000000000ull  /* a retry comes within two seconds */
-/* a process that is killed this soon after a failure was killed by it */
-#define LAST_NS 5000000000ull
-#define START_OVER_NS 11000000000ull /* XLA waits ten seconds for a free, then starts over */
-#define BACKED_OFF_PAGE (2ull << 20)
-/* a framework frees its cache, synchronizes and retries before it gives up */
-#define NEED_NS 10000000000ull
-enum { WENT_ON = 64 };           /* after this many successes the program went on */
 /* of the host: after so many bytes. To unwind, and to print what failed, takes less */
 #define WENT_ON_BYTES (8ull << 20)
 #define WENT_ON_NS 60000000000ull /* after so long it went on, though it only waited */
-enum { SLOTS_MAX = 4096 };       /* more than any recorder lays out */
 
 const char *const outcome_names[OUTCOME_MAX] = { "fatal", "recovered", "handled", "unknown" };
 
-/*
- * What followed a failure, on its device. While one thread brings the process down (an exception
- * unwinds, a pool is joined), other threads keep working. So their successes count only when the
- * process has lived on for longer than that takes. The retry ladders of PyTorch, CuPy, RMM, ggml
- * and XLA run in the thread that asked first.
- */
-struct aftermath {
-	/* the same thread was served within the time of the ladder; 0: not */
-	uint64_t served_seq, served_ns;
-	uint64_t as_large;        /* lasting successes of at least the requested size */
-	uint64_t lasting;         /* successes of the same thread, and of others after LAST_NS */
-	uint64_t successes;       /* of any thread */
-};
+/* ---- the failed requests ---- */
+
+#define BACKED_OFF_PAGE (2ull << 20)
+#define APART_NS 1000000000ull   /* clocks of threads differ by less */
+enum { SLOTS_MAX = 4096 };       /* more than any recorder lays out */
 
 static bool is_framework(const struct cuf_incident *incident)
 {
 	return incident->kind == CUF_KIND_FRAMEWORK;
 }
+
+/* ---- which allocation serves which need ---- */
 
 static bool is_success(const struct cuf_event *event, const struct cuf_incident *incident)
 {
@@ -48,20 +33,6 @@ static bool is_success(const struct cuf_event *event, const struct cuf_incident 
 	if (is_framework(incident))
 		return event->kind == CUF_KIND_FRAMEWORK;
 	return kind_is_block(event->kind);
-}
-
-static const struct cuf_incident *last_try(const struct ladder *ladder)
-{
-	return &ladder->tries[ladder->try_count - 1];
-}
-
-/* A framework's blocks are in a ring of their own. */
-static const struct events *events_for(const struct run_process *process,
-				       const struct cuf_incident *incident)
-{
-	if (is_framework(incident))
-		return process->events->framework;
-	return process->events;
 }
 
 /* The arenas of TensorFlow, XLA and ONNX Runtime request nine tenths after a failure
@@ -84,86 +55,250 @@ static bool serves(const struct cuf_event *event, const struct cuf_incident *las
 	return event->bytes >= least || is_backed_off(event->bytes, last->requested_bytes);
 }
 
-/* A ladder on the walk over the events after its last attempt. */
-struct followed {
-	struct ladder *ladder;
-	const struct cuf_incident *last;
-	bool shrank, done;
-	struct aftermath after;
-};
+/* ---- what follows ---- */
 
-/* An allocation of the ring in which the ladder's device is followed. */
-static void follow_success(struct followed *followed, const struct cuf_event *event)
+/* An allocation of the ring in which the failure's device is followed. */
+static void follow_success(struct aftermath *after, const struct cuf_incident *last, bool shrank,
+			   const struct cuf_event *event)
 {
-	const struct cuf_incident *last = followed->last;
-	struct aftermath *after = &followed->after;
-	bool late = event->time_ns > last->time_ns + LADDER_NS, lasts;
+	bool late = event->time_ns > last->time_ns + FAILURE_LADDER_NS, lasts;
 
-	if (!is_success(event, last))
+	if (after->done)
 		return;
-	lasts = event->tid == last->tid || event->time_ns > last->time_ns + LAST_NS;
+	lasts = event->tid == last->tid || event->time_ns > last->time_ns + FAILURE_LAST_NS;
 	after->successes++;
 	after->lasting += lasts;
 	after->as_large += lasts && last->is_request && event->bytes >= last->requested_bytes;
-	followed->done = late && after->lasting > WENT_ON;
-	if (last->is_request && event->tid == last->tid && !late &&
-	    serves(event, last, followed->shrank)) {
+	after->done = late && after->lasting > FAILURE_WENT_ON;
+	if (last->is_request && event->tid == last->tid && !late && serves(event, last, shrank)) {
 		after->served_seq = event->seq;
 		after->served_ns = event->time_ns;
-		followed->done = true;
+		after->done = true;
 	}
 }
 
-/* What the event means for all that failed before it. Exit handlers are not work of the program. */
-static void follow_event(struct followed *all, size_t count, const struct cuf_event *event,
-			 uint64_t end_seq)
+/* Exit handlers are not work of the program. False: nothing more is to be known. */
+static bool follow(struct failure *failure, const struct cuf_event *event, bool ends)
 {
-	bool ends = event->op == CUF_OP_EXIT || event->seq > end_seq;
+	const struct cuf_incident *last = &failure->incident;
+
+	if (is_success(event, last)) {
+		if (!failure->served_seq && event->tid == last->tid && serves(event, last, true))
+			failure->served_seq = event->seq;
+		for (unsigned shrank = 0; shrank < 2 && !ends; shrank++)
+			follow_success(&failure->after[shrank], last, shrank, event);
+	}
+	if (ends)
+		failure->after[0].done = failure->after[1].done = true;
+	return !failure->after[0].done || !failure->after[1].done ||
+	       (!failure->served_seq &&
+		event->time_ns <= last->time_ns + FAILURE_START_OVER_NS + APART_NS);
+}
+
+static void follow_all(struct failures *failures, const struct cuf_event *event, bool of_framework)
+{
+	bool ends = event->op == CUF_OP_EXIT || event->seq > failures->end_seq;
 
 	if (event->op != CUF_OP_ALLOC && !ends)
 		return;
-	for (size_t n = 0; n < count; n++) {
-		if (all[n].done || event->seq <= all[n].last->seq)
-			continue;
-		if (ends)
-			all[n].done = true;
+	for (size_t i = 0; i < failures->active_count;) {
+		struct failure *failure = &failures->items[failures->active[i]];
+
+		if (is_framework(&failure->incident) != of_framework ||
+		    follow(failure, event, ends))
+			i++;
 		else
-			follow_success(&all[n], event);
+			failures->active[i] = failures->active[--failures->active_count];
 	}
 }
 
-/* The seq after which the walk goes on; CUF_UNKNOWN: all is known. */
-static uint64_t wanted_after(const struct followed *all, size_t count, uint64_t seq)
-{
-	uint64_t next = CUF_UNKNOWN;
+/* ---- what a framework did before ---- */
 
-	for (size_t n = 0; n < count; n++)
-		if (!all[n].done)
-			next = least_of(next, most_of(all[n].last->seq, seq));
-	return next;
+static void look_at_block(struct failure *failure, const struct cuf_event *event)
+{
+	if (event->seq && event->op == CUF_OP_ALLOC && event->kind == CUF_KIND_FRAMEWORK &&
+	    event->tid == failure->incident.tid && event->device == failure->incident.device)
+		failure->block_seq = event->seq;
 }
 
-/* One walk for all ladders of a ring, without what no ladder waits for. */
-static void follow_ring(const struct events *events, struct followed *all, size_t count)
+/* Of events close to a failure, and of the one before these. */
+static void look_forward(struct failures *failures, const struct cuf_event *event)
 {
-	enum { ROW = 8 };
-	const struct cuf_header *header = &events->reader->header;
-	uint64_t end_seq = CUF_UNKNOWN, seq = 0, wanted;
+	for (size_t i = failures->next; i < failures->count; i++) {
+		struct failure *failure = &failures->items[failures->by_seq[i]];
 
-	if (header->end_kind && header->end_seq)
-		end_seq = header->end_seq;
-	for (size_t i = 0, end; (wanted = wanted_after(all, count, seq)) != CUF_UNKNOWN;) {
-		if (wanted > seq)
-			i = events_after(events, wanted);
-		if (i >= events->count)
-			return;
-		for (end = least_of(i + ROW, events->count); i < end; i++) {
-			struct cuf_event event = events_get(events, i);
-
-			follow_event(all, count, &event, end_seq);
-			seq = event.seq;
-		}
+		if (event->time_ns + FAILURE_NEED_NS < failure->incident.time_ns)
+			break;
+		if (!is_framework(&failure->incident))
+			continue;
+		if (!failure->is_looked_for)
+			look_at_block(failure, &failures->before);
+		failure->is_looked_for = true;
+		look_at_block(failure, event);
 	}
+	failures->before = *event;
+}
+
+/* ---- all ---- */
+
+static void activate(struct failures *failures)
+{
+	uint32_t number = failures->by_seq[failures->next++];
+	struct failure *failure = &failures->items[number];
+
+	if (is_framework(&failure->incident) && !failure->is_looked_for)
+		look_at_block(failure, &failures->before);
+	failures->active[failures->active_count++] = number;
+}
+
+static void hear(void *state, const struct cuf_event *event, bool of_framework)
+{
+	struct failures *failures = state;
+
+	if (event->seq > failures->until_seq)
+		return;
+	while (failures->next < failures->count &&
+	       failures->items[failures->by_seq[failures->next]].incident.seq < event->seq)
+		activate(failures);
+	follow_all(failures, event, of_framework);
+	if (of_framework)
+		look_forward(failures, event);
+}
+
+/* No event followed those that are left. */
+static void hear_end(void *state)
+{
+	struct failures *failures = state;
+
+	while (failures->next < failures->count)
+		activate(failures);
+}
+
+/* The order was another one: what was heard is forgotten. */
+static void forget(void *state)
+{
+	struct failures *failures = state;
+
+	for (size_t i = 0; i < failures->count; i++)
+		failures->items[i] = (struct failure){ .incident = failures->items[i].incident };
+	failures->active_count = failures->next = 0;
+	failures->before = (struct cuf_event){ 0 };
+}
+
+struct events_listener failures_listener(struct failures *failures)
+{
+	return (struct events_listener){ failures ? hear : NULL, hear_end, forget, failures };
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct failure *left = a, *right = b;
+	return compare_numbers(left->incident.number, right->incident.number);
+}
+
+/* Reads every slot that is where its number belongs, in order of numbers. */
+static void read_incidents(struct failures *failures, const struct reader *reader)
+{
+	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned,
+		 ever = reader->header.incident_count, keep = slots / 4;
+	uint64_t have = reader_count(reader, CUF_SEC_INCIDENTS);
+	size_t room = 0;
+
+	for (uint64_t slot = 0; slot < have && slot < SLOTS_MAX; slot++) {
+		struct cuf_incident incident;
+		uint64_t home;
+		if (!reader_incident_slot(reader, slot, &incident))
+			continue;
+		home = incident.number - 1;
+		if (home >= keep)
+			home = keep + (home - keep) % (slots - keep);
+		if (incident.number > ever || home != slot || incident.kind >= CUF_KIND_MAX)
+			continue;
+		xalloc_grow(&failures->items, failures->count, &room, sizeof *failures->items);
+		failures->items[failures->count++] = (struct failure){ .incident = incident };
+	}
+	if (failures->count)
+		qsort(failures->items, failures->count, sizeof *failures->items, by_number);
+}
+
+struct placed { uint64_t seq; uint32_t number; };
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct placed *left = a, *right = b;
+	if (left->seq != right->seq)
+		return compare_numbers(left->seq, right->seq);
+	return compare_numbers(left->number, right->number);
+}
+
+struct failures *failures_new(const struct reader *reader)
+{
+	struct failures *failures = xalloc_zeroed(1, sizeof *failures);
+	struct placed *placed;
+
+	read_incidents(failures, reader);
+	if (!failures->count) {
+		free(failures);
+		return NULL;
+	}
+	failures->until_seq = reader->until_seq;
+	failures->end_seq = CUF_UNKNOWN;
+	if (reader->header.end_kind && reader->header.end_seq)
+		failures->end_seq = reader->header.end_seq;
+	failures->by_seq = xalloc_zeroed(failures->count, sizeof *failures->by_seq);
+	failures->active = xalloc_zeroed(failures->count, sizeof *failures->active);
+	placed = xalloc_zeroed(failures->count, sizeof *placed);
+	for (uint32_t i = 0; i < failures->count; i++)
+		placed[i] = (struct placed){ failures->items[i].incident.seq, i };
+	qsort(placed, failures->count, sizeof *placed, by_seq);
+	for (size_t i = 0; i < failures->count; i++)
+		failures->by_seq[i] = placed[i].number;
+	free(placed);
+	return failures;
+}
+
+void failures_free(struct failures *failures)
+{
+	if (!failures)
+		return;
+	free(failures->items);
+	free(failures->by_seq);
+	free(failures->active);
+	free(failures);
+}
+
+/* The one of that number. */
+static struct failure *failures_find(const struct failures *failures,
+				     const struct cuf_incident *incident)
+{
+	const struct failure key = { .incident.number = incident->number };
+
+	return bsearch(&key, failures->items, failures->count, sizeof key, by_number);
+}
+
+/* Whether the need of one was served before a later event. */
+static bool failures_served(const struct failures *failures,
+			    const struct cuf_incident *incident, uint64_t before_seq)
+{
+	uint64_t served_seq = failures_find(failures, incident)->served_seq;
+
+	return served_seq && served_seq < before_seq;
+}
+
+/* ---- ladders ---- */
+
+static const struct cuf_incident *last_try(const struct ladder *ladder)
+{
+	return &ladder->tries[ladder->try_count - 1];
+}
+
+/* A framework's blocks are in a ring of their own. */
+static const struct events *events_for(const struct run_process *process,
+				       const struct cuf_incident *incident)
+{
+	if (is_framework(incident))
+		return process->events->framework;
+	return process->events;
 }
 
 /* why is a constant of the program, never freed. */
@@ -196,7 +331,7 @@ static bool judge_by_successes(struct ladder *ladder, const struct cuf_incident 
 	} else if (after->as_large) {
 		set_outcome(ladder, OUTCOME_HANDLED,
 			    "a later request of at least that size succeeded");
-	} else if (after->lasting > WENT_ON || (last->outcome == 2 && !events_are_here)) {
+	} else if (after->lasting > FAILURE_WENT_ON || (last->outcome == 2 && !events_are_here)) {
 		set_outcome(ladder, OUTCOME_HANDLED, "the program kept allocating");
 	} else {
 		return false;
@@ -241,7 +376,7 @@ static bool host_went_on(const struct run_process *process, const struct cuf_inc
 {
 	uint64_t ended_ns = work_ended_ns(process, end);
 
-	return last->kind == CUF_KIND_HOST && ended_ns > last->time_ns + LAST_NS &&
+	return last->kind == CUF_KIND_HOST && ended_ns > last->time_ns + FAILURE_LAST_NS &&
 	       (worked_ns > last->time_ns || ended_ns > last->time_ns + WENT_ON_NS);
 }
 
@@ -250,7 +385,7 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 			 const struct cuf_incident *last, const struct aftermath *after,
 			 const struct exit_reason *end, uint64_t worked_ns)
 {
-	uint64_t soon_ns = last->time_ns + LAST_NS;
+	uint64_t soon_ns = last->time_ns + FAILURE_LAST_NS;
 
 	if (end_may_run(end->end))
 		set_outcome_unless_it_went_on(ladder, after,
@@ -274,7 +409,7 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 	else if (end->end == END_SIGNAL)
 		set_outcome(ladder, OUTCOME_FATAL,
 			    "the process aborted and no request of that size succeeded in between");
-	else if (end->end_ns <= soon_ns && after->successes <= WENT_ON)
+	else if (end->end_ns <= soon_ns && after->successes <= FAILURE_WENT_ON)
 		/* with some successes, too: a process may be killed while it is busy */
 		set_outcome(ladder, OUTCOME_FATAL, "the recording ends here without an end record");
 	else
@@ -282,32 +417,18 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 }
 
 /* The rules are in analysis/facts/README.md, "Incidents". */
-static void judge_ladder(const struct followed *followed, const struct run_process *process,
+static void judge_ladder(struct ladder *ladder, const struct run_process *process,
 			 const struct exit_reason *end, uint64_t worked_ns)
 {
-	struct ladder *ladder = followed->ladder;
-	const struct cuf_incident *last = followed->last;
+	const struct cuf_incident *last = last_try(ladder);
 	const struct events *events = events_for(process, last);
+	bool shrank = !is_framework(last) &&
+		      last->requested_bytes < ladder->tries[0].requested_bytes;
+	const struct aftermath *after = &failures_find(process->failures, last)->after[shrank];
 
 	ladder->resolved_ns = CUF_UNKNOWN;
-	if (!judge_by_successes(ladder, last, &followed->after,
-				events->complete_since <= last->seq))
-		judge_by_end(ladder, process, last, &followed->after, end, worked_ns);
-}
-
-/* Whether the same need was served between two failures, which then are two needs. */
-static bool was_served_between(const struct events *events, const struct cuf_incident *from,
-			  const struct cuf_incident *to)
-{
-	for (size_t i = events_after(events, from->seq); i < events->count; i++) {
-		struct cuf_event event = events_get(events, i);
-		if (event.seq >= to->seq)
-			break;
-		if (is_success(&event, from) && event.tid == from->tid &&
-		    serves(&event, from, true))
-			return true;
-	}
-	return false;
+	if (!judge_by_successes(ladder, last, after, events->complete_since <= last->seq))
+		judge_by_end(ladder, process, last, after, end, worked_ns);
 }
 
 /* An arena that shrank its request in vain starts over with the first size. */
@@ -317,7 +438,7 @@ static bool starts_over(const struct ladder *ladder, const struct cuf_incident *
 				  *last = last_try(ladder);
 	return last->requested_bytes < first->requested_bytes &&
 	       now->requested_bytes == first->requested_bytes &&
-	       now->time_ns <= last->time_ns + START_OVER_NS;
+	       now->time_ns <= last->time_ns + FAILURE_START_OVER_NS;
 }
 
 /* The recorder links attempts of one size. Attempts that shrink, as a caching allocator makes them,
@@ -333,43 +454,10 @@ static bool continues(const struct ladder *ladder, const struct cuf_incident *no
 	if (last->outcome || now->tid != last->tid || now->device != last->device ||
 	    now->kind != last->kind || !now->is_request || !last->is_request)
 		return false;
-	return (starts_over(ladder, now) || (now->time_ns <= last->time_ns + LADDER_NS &&
+	return (starts_over(ladder, now) || (now->time_ns <= last->time_ns + FAILURE_LADDER_NS &&
 					     now->requested_bytes <= last->requested_bytes &&
 					     now->requested_bytes >= last->requested_bytes / 4)) &&
-	       !was_served_between(process->events, last, now);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	const struct cuf_incident *left = a, *right = b;
-	return compare_numbers(left->number, right->number);
-}
-
-/* Reads every slot that is where its number belongs, in order of numbers. */
-static struct cuf_incident *read_incidents(const struct reader *reader, size_t *count)
-{
-	uint64_t slots = reader->sections[CUF_SEC_INCIDENTS].planned,
-		 ever = reader->header.incident_count, keep = slots / 4;
-	uint64_t have = reader_count(reader, CUF_SEC_INCIDENTS);
-	struct cuf_incident *found = NULL;
-	size_t room = 0;
-	*count = 0;
-	for (uint64_t slot = 0; slot < have && slot < SLOTS_MAX; slot++) {
-		struct cuf_incident incident;
-		uint64_t home;
-		if (!reader_incident_slot(reader, slot, &incident))
-			continue;
-		home = incident.number - 1;
-		if (home >= keep)
-			home = keep + (home - keep) % (slots - keep);
-		if (incident.number > ever || home != slot || incident.kind >= CUF_KIND_MAX)
-			continue;
-		xalloc_grow(&found, *count, &room, sizeof *found);
-		found[(*count)++] = incident;
-	}
-	if (*count)
-		qsort(found, *count, sizeof *found, by_number);
-	return found;
+	       !failures_served(process->failures, last, now->seq);
 }
 
 /* Each thread can have an open ladder, so the last few are searched. */
@@ -382,22 +470,6 @@ static struct ladder *ladder_for(struct ladders *ladders, const struct cuf_incid
 		if (continues(&ladders->items[ladders->count - back], incident, process))
 			return &ladders->items[ladders->count - back];
 	return NULL;
-}
-
-/* The number of the last block that the thread got from the framework. What the driver refused
- * since then was for the block that failed. */
-static uint64_t last_block_seq(const struct run_process *process, const struct cuf_incident *failed)
-{
-	const struct events *own = process->events->framework;
-	for (size_t i = events_after(own, failed->seq); i--;) {
-		struct cuf_event event = events_get(own, i);
-		if (event.op == CUF_OP_ALLOC && event.kind == CUF_KIND_FRAMEWORK &&
-		    event.tid == failed->tid && event.device == failed->device)
-			return event.seq;
-		if (event.time_ns + NEED_NS < failed->time_ns)
-			break;
-	}
-	return 0;
 }
 
 static void merge_ladder(struct ladder *to, struct ladder *from)
@@ -417,15 +489,16 @@ static void merge_ladder(struct ladder *to, struct ladder *from)
 static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_incident *failed,
 				      const struct run_process *process)
 {
-	uint64_t since = last_block_seq(process, failed);
+	uint64_t since = failures_find(process->failures, failed)->block_seq;
 	size_t first = subtract_to_zero(ladders->count, LOOK_BACK), kept = first;
 	struct ladder *need = NULL;
 	for (size_t i = first; i < ladders->count; i++) {
 		struct ladder *ladder = &ladders->items[i];
 		const struct cuf_incident *last = last_try(ladder);
-		bool same = !is_framework(last) && last->is_request && last->tid == failed->tid &&
-			    last->device == failed->device && ladder->tries[0].seq > since &&
-			    last->time_ns + NEED_NS >= failed->time_ns;
+		bool same = !is_framework(last) && last->is_request &&
+			    last->tid == failed->tid && last->device == failed->device &&
+			    ladder->tries[0].seq > since &&
+			    last->time_ns + FAILURE_NEED_NS >= failed->time_ns;
 		if (same && need) {
 			merge_ladder(need, ladder);
 			continue;
@@ -446,64 +519,40 @@ static struct ladder *ladder_new(struct ladders *ladders, size_t *room)
 	return &ladders->items[ladders->count++];
 }
 
-/* What followed each ladder; those of a framework, whose ring is another, come last. */
-static struct followed *follow_ladders(const struct ladders *ladders,
-				       const struct run_process *process)
-{
-	struct followed *all = xalloc_zeroed(ladders->count, sizeof *all);
-	size_t of_device = 0, of_framework = 0;
-
-	for (size_t i = 0; i < ladders->count; i++) {
-		struct ladder *ladder = &ladders->items[i];
-		const struct cuf_incident *last = last_try(ladder);
-		bool shrank = last->requested_bytes < ladder->tries[0].requested_bytes;
-
-		if (is_framework(last))
-			all[ladders->count - ++of_framework] =
-				(struct followed){ .ladder = ladder, .last = last };
-		else
-			all[of_device++] = (struct followed){ .ladder = ladder,
-							      .last = last,
-							      .shrank = shrank };
-	}
-	follow_ring(process->events, all, of_device);
-	follow_ring(process->events->framework, all + of_device, of_framework);
-	return all;
-}
-
 void ladders_init(struct ladders *ladders, const struct run_process *process,
 		  const struct exit_reason *ending)
 {
-	struct followed *followed;
+	const struct failures *failures = process->failures;
 	uint64_t worked_ns = 0; /* of the host, where one of its requests failed */
-	size_t count, room = 0;
-	struct cuf_incident *all = read_incidents(process->reader, &count);
+	size_t room = 0;
 	bool host_failed = false;
 
 	*ladders = (struct ladders){ 0 };
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; failures && i < failures->count; i++) {
+		struct cuf_incident read, *failed = &failures->items[i].incident;
 		struct ladder *ladder;
 
-		host_failed |= all[i].kind == CUF_KIND_HOST;
-		if (is_framework(&all[i]))
-			ladder = ladder_given_up(ladders, &all[i], process);
+		/* call sites that print alike are one by now */
+		if (reader_incident(process->reader, failed->number, &read))
+			failed = &read;
+
+		host_failed |= failed->kind == CUF_KIND_HOST;
+		if (is_framework(failed))
+			ladder = ladder_given_up(ladders, failed, process);
 		else
-			ladder = ladder_for(ladders, &all[i], process);
+			ladder = ladder_for(ladders, failed, process);
 		if (!ladder)
 			ladder = ladder_new(ladders, &room);
 		xalloc_grow(&ladder->tries, ladder->try_count, &ladder->try_room,
 			    sizeof *ladder->tries);
-		ladder->tries[ladder->try_count++] = all[i];
+		ladder->tries[ladder->try_count++] = *failed;
 	}
 	if (host_failed && ending->abnormal)
 		worked_ns = last_worked_ns(process, ending);
-	followed = follow_ladders(ladders, process);
 	for (size_t i = 0; i < ladders->count; i++) {
-		judge_ladder(&followed[i], process, ending, worked_ns);
+		judge_ladder(&ladders->items[i], process, ending, worked_ns);
 		rollback_find(&ladders->items[i], process->events);
 	}
-	free(followed);
-	free(all);
 }
 
 /* Each ladder owns the array of its attempts. */

@@ -28,6 +28,63 @@ enum fact_outcome {
 };
 extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled unknown */
 
+/*
+ * ---- the failed requests, and what came before and after each ----
+ *
+ * They are heard while the events are put in order (events_heard): their table is there before.
+ * A request without a later event has nothing after it. Of a recording that is being written,
+ * later events than its moment do not count. Heap memory, freed by failures_free.
+ */
+
+#define FAILURE_LADDER_NS 2000000000ull /* a retry comes within two seconds */
+/* a process that is killed this soon after a failure was killed by it */
+#define FAILURE_LAST_NS 5000000000ull
+#define FAILURE_START_OVER_NS 11000000000ull /* XLA waits ten seconds, then starts over */
+/* a framework frees its cache, synchronizes and retries before it gives up */
+#define FAILURE_NEED_NS 10000000000ull
+enum { FAILURE_WENT_ON = 64 }; /* after this many successes the program went on */
+
+/*
+ * What followed a failure, on its device. While one thread brings the process down (an exception
+ * unwinds, a pool is joined), other threads keep working. So their successes count only when the
+ * process has lived on for longer than that takes. The retry ladders of PyTorch, CuPy, RMM, ggml
+ * and XLA run in the thread that asked first.
+ */
+struct aftermath {
+	/* the same thread was served within the time of the ladder; 0: not */
+	uint64_t served_seq, served_ns;
+	uint64_t as_large;  /* lasting successes of at least the requested size */
+	uint64_t lasting;   /* successes of the same thread, and of others after LAST_NS */
+	uint64_t successes; /* of any thread */
+	bool done;
+};
+
+struct failure {
+	struct cuf_incident incident;
+	struct aftermath after[2]; /* [1]: it is the last of a ladder that shrank */
+	/* the first block after it that serves its need, of the same thread; 0: none soon */
+	uint64_t served_seq;
+	/* a framework's: the last block before it, of the same thread; 0: none soon before */
+	uint64_t block_seq;
+	bool is_looked_for; /* an event close to it was heard */
+};
+
+struct failures {
+	struct failure *items; size_t count; /* by number */
+	uint32_t *by_seq;
+	uint32_t *active; size_t active_count; /* those that more is to be known of */
+	size_t next; /* in by_seq: the first one that no event followed so far */
+	struct cuf_event before; /* the last event of the framework's ring; seq 0: none */
+	uint64_t end_seq, until_seq;
+};
+
+/* NULL: none failed. */
+struct failures *failures_new(const struct reader *reader);
+void failures_free(struct failures *failures); /* NULL is fine */
+struct events_listener failures_listener(struct failures *failures);
+
+/* ---- ladders ---- */
+
 struct ladder {
 	/* in order; the first ones may have been overwritten. A framework that gives up is the last
 	 * one */

@@ -349,13 +349,13 @@ void replay_keep_still(struct reader *reader, const struct liveset *live)
 }
 
 /* The ledger is read before the events, so that these have all that it has. */
-bool replay_still(const struct reader *reader, struct events **events, struct liveset *live,
-		  struct replay_exact *exact)
+bool replay_still(const struct reader *reader, const struct events_listener *listener,
+		  struct events **events, struct liveset *live, struct replay_exact *exact)
 {
 	uint64_t seq = reader->until_seq;
 
 	replay_ledger(reader, live, exact);
-	*events = events_new(reader);
+	*events = events_heard(reader, listener);
 	undo_ring(*events, (*events)->framework, CUF_UNKNOWN, seq, live);
 	undo_ring((*events)->framework, (*events)->framework, CUF_UNKNOWN, seq, live);
 	exact->device &= is_complete(*events, seq);

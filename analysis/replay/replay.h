@@ -30,8 +30,8 @@ void replay_at(const struct reader *reader, struct events *events, uint64_t seq,
 	       struct liveset *live, struct replay_exact *exact);
 /* The blocks and the events of the reader's own moment, of a recording that is being written.
  * False: they do not sum up to what DEVICES has. */
-bool replay_still(const struct reader *reader, struct events **events, struct liveset *live,
-		  struct replay_exact *exact);
+bool replay_still(const struct reader *reader, const struct events_listener *listener,
+		  struct events **events, struct liveset *live, struct replay_exact *exact);
 /* Makes these blocks the content of LEDGER. */
 void replay_keep_still(struct reader *reader, const struct liveset *live);
 /* Takes a set from one moment back to an earlier one. False: that is not possible, use

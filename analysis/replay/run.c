@@ -15,6 +15,7 @@
 #include "analysis/recording/pack/pack.h"
 #include "analysis/recording/stack_identity.h"
 #include "analysis/replay/driver_state.h"
+#include "analysis/replay/incidents.h"
 #include "analysis/replay/replay.h"
 #include "analysis/replay/run_groups.h"
 
@@ -27,6 +28,7 @@ static void add_process(struct run *run, struct reader *reader, size_t *room)
 static void close_process(struct run_process *process)
 {
 	events_free(process->events);
+	failures_free(process->failures);
 	driver_history_free(process->driver);
 	liveset_fini(&process->live);
 	reader_close(process->reader);
@@ -95,22 +97,35 @@ enum { STILL_ATTEMPTS = 5, STILL_PAUSE_US = 1000 };
  */
 static void read_still(struct run_process *process)
 {
+	struct events_listener listener;
 	bool is_still = false;
 
 	for (unsigned i = 0; i < STILL_ATTEMPTS && !is_still; i++) {
 		if (i) {
 			usleep(STILL_PAUSE_US << i);
 			events_free(process->events);
+			failures_free(process->failures);
 			liveset_fini(&process->live);
 			reader_look_again(process->reader);
 		}
-		is_still = replay_still(process->reader, &process->events, &process->live,
-					&process->live_exact);
+		process->failures = failures_new(process->reader);
+		listener = failures_listener(process->failures);
+		is_still = replay_still(process->reader, &listener, &process->events,
+					&process->live, &process->live_exact);
 	}
 	process->reader->is_blurred |= !is_still;
 	replay_keep_still(process->reader, &process->live);
 	process->live_seq = CUF_UNKNOWN;
 	process->live_valid = true;
+}
+
+static void read_events(struct run_process *process)
+{
+	struct events_listener listener;
+
+	process->failures = failures_new(process->reader);
+	listener = failures_listener(process->failures);
+	process->events = events_heard(process->reader, &listener);
 }
 
 /* The events of each process, then the ledger of each. */
@@ -122,7 +137,7 @@ static void read_part(void *context, size_t i)
 	if (is_written(process) && i < run->count)
 		read_still(process);
 	else if (i < run->count)
-		process->events = events_new(process->reader);
+		read_events(process);
 	else if (!is_written(process))
 		read_ledger(process);
 }

@@ -17,6 +17,7 @@
 #include "analysis/replay/replay.h"
 
 struct driver_history;
+struct failures;
 struct pack;
 struct symbols;
 
@@ -34,6 +35,7 @@ struct run_process {
 	struct reader *reader;
 	struct meta meta;
 	struct events *events;
+	struct failures *failures; /* NULL: no request failed */
 	struct driver_history *driver; /* NULL before the first sweep */
 	struct live_peaks peaks; /* with facts_options.all_peaks */
 	/* the last live set: the devices of a process ask for the same moment */

@@ -79,6 +79,61 @@ static void test_sweep__each_sees_all_events_once_until_it_has_enough(void **sta
 	maker_free_all(maker);
 }
 
+struct heard { uint64_t last_seq; size_t count, framework, out_of_order, ends, forgotten; };
+
+static void hear(void *state, const struct cuf_event *event, bool is_framework)
+{
+	struct heard *heard = state;
+
+	assert_int_equal(is_framework, event->kind == CUF_KIND_FRAMEWORK);
+	heard->out_of_order += event->seq <= heard->last_seq;
+	heard->last_seq = event->seq;
+	heard->framework += is_framework;
+	heard->count++;
+}
+
+static void hear_end(void *state) { ((struct heard *)state)->ends++; }
+
+static void forget(void *state)
+{
+	*(struct heard *)state = (struct heard){ .forgotten = 1 };
+}
+
+static struct heard hear_all(const struct maker *maker)
+{
+	struct heard heard = { 0 };
+	struct reader *reader = open_made(maker);
+
+	events_free(events_heard(reader, &(struct events_listener){ hear, hear_end, forget,
+								    &heard }));
+	reader_close(reader);
+	return heard;
+}
+
+/* A lane that does not ascend shows only at the end: then all are heard again, in order. */
+static void test_events__each_is_heard_once_in_order(void **state)
+{
+	struct maker *maker = make();
+	struct cuf_event *events = (void *)((uint8_t *)maker_section(maker, CUF_SEC_RING) +
+					    sizeof(struct cuf_segment));
+	struct heard heard = hear_all(maker), again;
+	uint64_t seq = events[5].seq;
+	(void)state;
+	assert_int_equal(heard.framework, BLOCKS);
+	assert_true(heard.count > 2 * BLOCKS);
+	assert_int_equal(heard.out_of_order, 0);
+	assert_int_equal(heard.ends, 1);
+	assert_int_equal(heard.forgotten, 0);
+	events[5].seq = events[6].seq;
+	events[6].seq = seq;
+	again = hear_all(maker);
+	assert_int_equal(again.forgotten, 1);
+	assert_int_equal(again.ends, 1);
+	assert_int_equal(again.count, heard.count);
+	assert_int_equal(again.out_of_order, 0);
+	maker_free_all(maker);
+}
+
 /* What was free after event i as the next report tells it, if that is soon and less changed until
  * then than `since`. */
 static uint64_t told_later(const struct events *events, size_t i, uint64_t since)
@@ -135,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sweep__each_sees_all_events_once_until_it_has_enough),
+		cmocka_unit_test(test_events__each_is_heard_once_in_order),
 		cmocka_unit_test(test_driver_history__every_moment_is_that_of_a_walk_from_the_start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
