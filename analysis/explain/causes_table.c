@@ -147,7 +147,8 @@ const struct cause_rule cause_rules[] = {
 		},
 		.would_confirm = "the sizes in the failing function: attention without tiling "
 			"grows with the square of the prompt",
-		.removes = REMOVED_WORK, .scope = AT_FAILURE,
+		.removes = REMOVED_WORK, .named_by = SIGNAL_activations_named,
+		.scope = AT_FAILURE,
 		.needs = { NEED(over_device, 1), NEED_BELOW(first_large, 8) },
 		.tests = { SHOWN_BY(activations_named, 1), SHOWN_BY(new_site, 1) },
 	}, {

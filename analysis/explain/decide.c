@@ -35,14 +35,15 @@ static const struct cause_rule *rule_of(const struct evidence *evidence, enum re
 }
 
 /* What has this shape, too. */
-static enum removed or_else(enum removed what)
+static enum removed or_else(const struct evidence *evidence, enum removed what)
 {
 	switch (what) {
 	case REMOVED_CONCURRENCY: return REMOVED_CACHE;
 	case REMOVED_CACHE: return REMOVED_CONCURRENCY;
 	case REMOVED_KV: return REMOVED_SLOTS;
-	case REMOVED_SLOTS:
 	case REMOVED_WORK:
+		return evidence_holds(evidence, SIGNAL_per_slot) ? REMOVED_SLOTS : REMOVED_KV;
+	case REMOVED_SLOTS:
 	case REMOVED_LOAD: return REMOVED_KV;
 	default: return REMOVED_NOTHING;
 	}
@@ -53,11 +54,14 @@ static bool is_plain(const struct evidence *evidence, enum removed what)
 {
 	switch (what) {
 	case REMOVED_LOAD: return evidence->signals[SIGNAL_layered].value >= MOSTLY;
-	case REMOVED_WORK: return evidence->signals[SIGNAL_over_served].value >= 4;
+	case REMOVED_WORK:
+		return evidence->signals[SIGNAL_over_served].value >= 4 ||
+		       (evidence->signals[SIGNAL_over_device].value >= 1 &&
+			!is_known(evidence->metrics[METRIC_context]));
 	case REMOVED_CACHE: return evidence->signals[SIGNAL_arithmetic].value >= MOSTLY;
 	case REMOVED_CONCURRENCY:
 		return known_or_zero(evidence->metrics[METRIC_threads]) >= 3 ||
-		       evidence->signals[SIGNAL_comes_and_goes].value >= 0.8;
+		       evidence_holds(evidence, SIGNAL_at_once);
 	default: return false;
 	}
 }
@@ -89,7 +93,7 @@ static struct budget_row row_of(const struct evidence *evidence, enum removed wh
 		row.is_usual = are_usual(evidence, row.most);
 	if (row.inferred)
 		row.inferred = !is_plain(evidence, what);
-	row.or_else = or_else(what);
+	row.or_else = or_else(evidence, what);
 	return row;
 }
 

@@ -246,6 +246,11 @@ static bool has_own_sizes(const struct site_trace *trace)
 	return trace->rises * 4 >= trace->allocs && trace->falls * 4 >= trace->allocs;
 }
 
+bool site_trace_is_at_once(const struct site_trace *trace)
+{
+	return has_own_sizes(trace) || site_trace_interleaved(trace) < 0.1;
+}
+
 bool site_trace_repeats(const struct site_trace *trace)
 {
 	return site_trace_freed_share(trace) >= 0.4;

@@ -90,6 +90,8 @@ bool site_trace_repeats(const struct site_trace *trace);
 /* Keys and values come from two lines, in blocks of one size, and about as many of them are live. A
  * site is its own twin. */
 bool site_trace_is_twin(const struct site_trace *one, const struct site_trace *other);
+/* No work in between, or sizes of their own: blocks of requests, and not pages of one. */
+bool site_trace_is_at_once(const struct site_trace *trace);
 /* Its requests end with several blocks each while others go on: those are pages, as of a cache. */
 bool site_trace_is_paged(const struct site_trace *trace);
 /* Many blocks at once, as never before, that are freed again: requests served at the same time, by

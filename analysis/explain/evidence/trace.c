@@ -234,6 +234,8 @@ static bool set_siblings(struct evidence *evidence, const struct event_pass *pas
 	evidence_set(evidence, SIGNAL_concurrent, concurrent ? (double)trace->live : 0);
 	evidence_show(evidence, SIGNAL_concurrent, trace->first_seq);
 	evidence_show(evidence, SIGNAL_concurrent, trace->last_seq);
+	evidence_set(evidence, SIGNAL_at_once, site_trace_is_at_once(trace));
+	evidence_show(evidence, SIGNAL_at_once, trace->last_seq);
 	if (trace->live >= 4 && metrics[METRIC_request] != CUF_UNKNOWN &&
 	    metrics[METRIC_free] != CUF_UNKNOWN)
 		evidence_set(evidence, SIGNAL_one_fits,
