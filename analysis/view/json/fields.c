@@ -44,6 +44,20 @@ static struct json_object *json_layer(const struct fact_layer *layer)
 	return layer->bytes == CUF_UNKNOWN ? NULL : json_text(layer->words);
 }
 
+static struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)
+{
+	if (device >= facts->device_count)
+		return NULL;
+	return json_object_new_uint64(facts->devices[device].ordinal);
+}
+
+static struct json_object *json_pid(const struct facts *facts, uint32_t process)
+{
+	if (process >= facts->process_count)
+		return NULL;
+	return json_object_new_uint64(facts->processes[process].pid);
+}
+
 static const char *text_at(const struct field *field, const void *at)
 {
 	return field->is_array ? at : *(const char *const *)at;

@@ -70,13 +70,6 @@ struct json_object *json_double(double number)
 	return json_object_new_double(number);
 }
 
-struct json_object *json_basis(enum fact_basis basis)
-{
-	if (basis == BASIS_NONE)
-		return NULL;
-	return json_object_new_string(basis_names[basis]);
-}
-
 void json_add(struct json_object *object, const char *key, struct json_object *value)
 {
 	json_object_object_add(object, key, value);
@@ -122,23 +115,4 @@ void json_add_positive(struct json_object *object, const char *key, uint64_t num
 void json_add_bool(struct json_object *object, const char *key, bool value)
 {
 	json_add(object, key, json_object_new_boolean(value));
-}
-
-void json_add_basis(struct json_object *object, enum fact_basis basis)
-{
-	json_add(object, "basis", json_basis(basis));
-}
-
-struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)
-{
-	if (device >= facts->device_count)
-		return NULL;
-	return json_object_new_uint64(facts->devices[device].ordinal);
-}
-
-struct json_object *json_pid(const struct facts *facts, uint32_t process)
-{
-	if (process >= facts->process_count)
-		return NULL;
-	return json_object_new_uint64(facts->processes[process].pid);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts that JSON documents of ours are made of. Unknown is null, addresses are hex strings.
- * Texts are valid UTF-8 of at most JSON_TEXT_MAX bytes; a longer one ends with the number of bytes
- * that were left out. Contract: json_add_* add a key to an object that takes ownership of the
- * value; memory is json-c's.
+ * The parts that JSON documents of ours are made of. Unknown is null. Texts are valid UTF-8 of at
+ * most JSON_TEXT_MAX bytes; a longer one ends with the number of bytes that were left out.
+ * Contract: json_add_* add a key to an object that takes ownership of the value; memory is
+ * json-c's.
  */
 #ifndef VIEW_JSON_PARTS_H
 #define VIEW_JSON_PARTS_H
@@ -25,7 +25,6 @@ enum { JSON_TEXT_MAX = 16384 };
 struct json_object *json_text(const char *text); /* NULL: null */
 struct json_object *json_number(uint64_t number); /* CUF_UNKNOWN: null */
 struct json_object *json_double(double number); /* not finite: null */
-struct json_object *json_basis(enum fact_basis basis); /* BASIS_NONE: null */
 
 /* Keys. The object takes ownership of the value. */
 void json_add(struct json_object *object, const char *key, struct json_object *value);
@@ -41,12 +40,5 @@ void json_add_word(struct json_object *object, const char *key, const char *text
 /* 0 is null: process ids, line numbers, the numbers of incidents. */
 void json_add_positive(struct json_object *object, const char *key, uint64_t number);
 void json_add_bool(struct json_object *object, const char *key, bool value);
-/* key "basis" */
-void json_add_basis(struct json_object *object, enum fact_basis basis);
-
-/* the driver's index; null: host */
-struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device);
-/* null: of the run */
-struct json_object *json_pid(const struct facts *facts, uint32_t process);
 
 #endif

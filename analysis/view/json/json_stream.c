@@ -113,13 +113,6 @@ void json_stream_value(struct json_stream *stream, const char *key, struct json_
 	json_object_put(value);
 }
 
-void json_stream_members(struct json_stream *stream, struct json_object *object)
-{
-	json_object_object_foreach(object, key, value)
-		json_stream_value(stream, key, json_object_get(value));
-	json_object_put(object);
-}
-
 bool json_stream_wants(const struct json_stream *stream, size_t i, size_t count)
 {
 	return i < count && i < stream->rows_max && !stream->stopped;

@@ -37,8 +37,6 @@ void json_stream_close(struct json_stream *stream); /* what was opened last */
 
 /* A complete value; releases it. NULL: null. */
 void json_stream_value(struct json_stream *stream, const char *key, struct json_object *value);
-/* The members of an object, each as a member of the open object; releases it. */
-void json_stream_members(struct json_stream *stream, struct json_object *object);
 
 /* Rows of one list, unless json_stream.rows_max is set to fewer. More are left out, and a key next
  * to the list counts them. */

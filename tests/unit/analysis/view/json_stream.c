@@ -39,7 +39,8 @@ static void write_sample(struct json_stream *stream)
 	json_stream_array(stream, "empty");
 	json_stream_close(stream);
 	json_stream_object(stream, "inner");
-	json_stream_members(stream, json_tokener_parse("{\"p\":1,\"q\":[2]}"));
+	json_stream_value(stream, "p", json_number(1));
+	json_stream_value(stream, "q", json_tokener_parse("[2]"));
 	json_stream_close(stream);
 	json_stream_value(stream, "last", json_number(CUF_UNKNOWN));
 	json_stream_close(stream);
