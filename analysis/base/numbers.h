@@ -72,5 +72,9 @@ static inline int compare_uint64(const void *a, const void *b)
 {
 	return compare_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
 }
+static inline int largest_number_first(const void *a, const void *b)
+{
+	return compare_numbers(*(const uint64_t *)b, *(const uint64_t *)a);
+}
 
 #endif

@@ -10,7 +10,7 @@
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/device/framework_segments.h"
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 
 /* Segments that ever held a block, by the sequence number of their birth. */
 struct framework_marks { struct liveset held; };

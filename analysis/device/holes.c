@@ -8,11 +8,6 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/sort.h"
 
-const char *const layer_names[LAYER_MAX] = {
-	"device_upper_bound_bytes", "measured_bytes", "page_hole_bytes", "pool_bytes",
-	"vmm_bytes", "segment_bytes", "host_bytes"
-};
-
 /* Blocks that the driver placed in host memory take no room on a device. */
 static bool is_on_device(const struct cuf_block *block, unsigned kind, unsigned device)
 {
@@ -40,7 +35,8 @@ struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned d
 	return found;
 }
 
-unsigned hole_class(uint64_t bytes)
+/* Largest class index for a hole of this size. */
+static unsigned hole_class(uint64_t bytes)
 {
 	unsigned i = 0;
 	while (i + 1 < FACT_HOLE_CLASSES && bytes >= (uint64_t)1024 << i)

@@ -48,7 +48,6 @@ void holes_pools(const struct device_blocks *blocks, const struct pool_level *le
 void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 	       struct fact_fragmentation *out);
 
-extern const char *const layer_names[LAYER_MAX]; /* "device_upper_bound_bytes", ... */
 /* The largest free range of each layer that a fragmentation record has. LAYER_DEVICE, MEASURED,
  * SEGMENT and HOST stay unknown. */
 void holes_layers(const struct fact_fragmentation *fragmentation, const struct page_facts *pages,
@@ -57,9 +56,6 @@ void holes_layers(const struct fact_fragmentation *fragmentation, const struct p
 /* For qsort of struct fact_pin: the worst first. Equal ones are ordered by stack, so that a report
  * is reproducible. */
 int pins_by_open_bytes(const void *a, const void *b);
-
-/* Largest class index for a hole of this size. */
-unsigned hole_class(uint64_t bytes);
 
 /* A live block as far as holes need it. */
 struct span {

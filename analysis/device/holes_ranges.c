@@ -205,12 +205,6 @@ void holes_vmm(const struct device_blocks *blocks, struct arena *arena,
 
 /* ---- rounding ---- */
 
-static int by_page(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return compare_numbers(x, y);
-}
-
 /* Splits the blocks of a device: pages that hold a small one, and what the last page of a large one
  * does not use. Heap memory, which the caller frees. */
 struct rounding { uint64_t page, bytes; };
@@ -256,7 +250,7 @@ uint64_t holes_rounded(const struct liveset *live, unsigned device)
 	split_blocks(live, device, &all);
 	for (size_t i = 0; i < all.large_count; i++)
 		if (!all.shared_count || !bsearch(&all.large[i].page, all.shared, all.shared_count,
-						  sizeof *all.shared, by_page))
+						  sizeof *all.shared, compare_uint64))
 			bytes += all.large[i].bytes;
 	free(all.shared);
 	free(all.large);

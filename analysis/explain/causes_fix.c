@@ -12,7 +12,7 @@
 #include "analysis/explain/causes_replayed.h"
 
 #include <string.h>
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 
 enum { FIXES_MAX = 4 };
 #define NO_METRIC METRIC_MAX

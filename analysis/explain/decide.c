@@ -71,7 +71,7 @@ static bool are_usual(const struct evidence *evidence, uint64_t gaps)
 {
 	const uint64_t *metrics = evidence->metrics;
 
-	return (double)gaps < USUAL_SLACK * (double)known_or_zero(metrics[METRIC_mine]) &&
+	return (double)gaps < NOISE_SHARE * (double)known_or_zero(metrics[METRIC_mine]) &&
 	       known_or_zero(metrics[METRIC_hole]) <
 		       known_or_zero(metrics[METRIC_request]) / PIECES_LEAST;
 }

@@ -7,7 +7,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/explain/evidence/thresholds.h"
-#include "analysis/frameworks/role_names.h"
+#include "analysis/symbols/role_names.h"
 
 /* The fatal incident, else the last request for device memory that was not served. */
 static const struct fact_incident *incident_of(const struct facts *facts)

@@ -8,8 +8,8 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/paths.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/frameworks/frameworks.h"
-#include "analysis/frameworks/runtimes.h"
+#include "analysis/symbols/frameworks.h"
+#include "analysis/symbols/runtimes.h"
 #include "analysis/symbols/function_name.h"
 #include "analysis/symbols/library_names.h"
 

@@ -44,7 +44,7 @@ struct fact_process {
 	uint64_t device_peak_bytes; /* the peaks of its devices, added up; CUF_UNKNOWN: used none */
 	const char *path; /* the recording */
 	const char *exe, *cmdline, *hostname;
-	const char *model;     /* that its command line names (frameworks/model_name.h); "" none */
+	const char *model;     /* that its command line names (model_name.c); "" none */
 	const char *framework; /* the first that its modules or its command line show; NULL */
 	uint64_t start_ns; /* recorder started */
 	/* end record, else the last thing recorded, as of a copy; running: now */

@@ -287,11 +287,6 @@ static bool failures_served(const struct failures *failures,
 
 /* ---- ladders ---- */
 
-static const struct cuf_incident *last_try(const struct ladder *ladder)
-{
-	return &ladder->tries[ladder->try_count - 1];
-}
-
 /* A framework's blocks are in a ring of their own. */
 static const struct events *events_for(const struct run_process *process,
 				       const struct cuf_incident *incident)
@@ -420,7 +415,7 @@ static void judge_by_end(struct ladder *ladder, const struct run_process *proces
 static void judge_ladder(struct ladder *ladder, const struct run_process *process,
 			 const struct exit_reason *end, uint64_t worked_ns)
 {
-	const struct cuf_incident *last = last_try(ladder);
+	const struct cuf_incident *last = ladder_last(ladder);
 	const struct events *events = events_for(process, last);
 	bool shrank = !is_framework(last) &&
 		      last->requested_bytes < ladder->tries[0].requested_bytes;
@@ -435,7 +430,7 @@ static void judge_ladder(struct ladder *ladder, const struct run_process *proces
 static bool starts_over(const struct ladder *ladder, const struct cuf_incident *now)
 {
 	const struct cuf_incident *first = &ladder->tries[0],
-				  *last = last_try(ladder);
+				  *last = ladder_last(ladder);
 	return last->requested_bytes < first->requested_bytes &&
 	       now->requested_bytes == first->requested_bytes &&
 	       now->time_ns <= last->time_ns + FAILURE_START_OVER_NS;
@@ -446,7 +441,7 @@ static bool starts_over(const struct ladder *ladder, const struct cuf_incident *
 static bool continues(const struct ladder *ladder, const struct cuf_incident *now,
 		      const struct run_process *process)
 {
-	const struct cuf_incident *last = last_try(ladder);
+	const struct cuf_incident *last = ladder_last(ladder);
 	if (now->first == last->first && now->attempt && !is_framework(last))
 		return true;
 	if (is_framework(last) || is_framework(now))
@@ -494,7 +489,7 @@ static struct ladder *ladder_given_up(struct ladders *ladders, const struct cuf_
 	struct ladder *need = NULL;
 	for (size_t i = first; i < ladders->count; i++) {
 		struct ladder *ladder = &ladders->items[i];
-		const struct cuf_incident *last = last_try(ladder);
+		const struct cuf_incident *last = ladder_last(ladder);
 		bool same = !is_framework(last) && last->is_request &&
 			    last->tid == failed->tid && last->device == failed->device &&
 			    ladder->tries[0].seq > since &&

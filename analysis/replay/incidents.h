@@ -97,6 +97,11 @@ struct ladder {
 	uint64_t rolled_back_bytes;
 };
 
+static inline const struct cuf_incident *ladder_last(const struct ladder *ladder)
+{
+	return &ladder->tries[ladder->try_count - 1];
+}
+
 struct ladders { struct ladder *items; size_t count; };
 
 void ladders_init(struct ladders *ladders, const struct run_process *process,

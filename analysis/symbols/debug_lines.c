@@ -10,7 +10,6 @@
 #include <libiberty/libiberty.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include "analysis/symbols/debug_paths.h"
 
 /* Limits that no compiler reaches. In a hostile file sibling links can lead through the same
  * entries again and again. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The places are those of dwfl_standard_find_debuginfo and of libdw's search for split units. */
-#include "analysis/symbols/debug_paths.h"
+#include "analysis/symbols/debug_lines.h"
 
 #include <dwarf.h>
 #include <libiberty/libiberty.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded demangling through the callback interface of libiberty. */
-#include "analysis/symbols/demangle.h"
+#include "analysis/symbols/function_name.h"
 
 #include <libiberty/demangle.h>
 #include <libiberty/libiberty.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches .rodata in pieces that overlap by the length of the longest text. */
-#include "analysis/symbols/module_constants.h"
+#include "analysis/symbols/module_file.h"
 
 #include <fcntl.h>
 #include <gelf.h>

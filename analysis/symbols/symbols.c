@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "analysis/symbols/debug_paths.h"
-#include "analysis/symbols/demangle.h"
-#include "analysis/symbols/module_constants.h"
+#include "analysis/symbols/function_name.h"
+#include "analysis/symbols/module_file.h"
 #include "analysis/symbols/symbols_store.h"
 
 const char *symbols_keep(struct symbols *symbols, const char *bytes, size_t count)

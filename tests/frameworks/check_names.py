@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_names.py: are the functions that analysis/frameworks/role_names.c knows by name those of the published packages? Their wheels lie in
+"""check_names.py: are the functions that analysis/symbols/role_names.c knows by name those of the published packages? Their wheels lie in
 build/frameworks/names (scripts/setup clients); nothing of them is installed. Prints TAP: a row that no package has must be
 of ELSEWHERE, with its reason, and what is there may not be found. check_names.py --table prints where each name is."""
 import pathlib
@@ -43,7 +43,7 @@ COMMON = {'KVCacheManager.__init__', 'all_reduce distributed', 'all_gather_into_
 
 def rows():
     """[(end of the qualified name, part of the file or '', role)] of the table of Python functions"""
-    text = (ROOT / 'analysis/frameworks/role_names.c').read_text()
+    text = (ROOT / 'analysis/symbols/role_names.c').read_text()
     table = text[text.index('code_table[] = {'):]
     return ROW.findall(table[:table.index('\n};')])
 

@@ -86,11 +86,6 @@ static void add_wait_status(struct note *note, int status)
 }
 
 /* EPERM means that the process exists and belongs to another user. */
-static bool has_ended(uint32_t pid)
-{
-	return kill((pid_t)pid, 0) && errno == ESRCH;
-}
-
 /* Appends a WAIT record to each recording whose end is known here and nowhere else. A file that
  * cannot be written stays as it is, and the report then reads "unknown". */
 void conclusion_note_end(const struct recordings *list, const struct supervised *supervised,
@@ -105,7 +100,8 @@ void conclusion_note_end(const struct recordings *list, const struct supervised 
 			continue;
 		kills = oom_kills_of(file->path, own);
 		/* a descendant's status is unknown; the OOM killer may have ended it */
-		if (!is_command && (!oom_kills_any(kills.in_cgroup) || !has_ended(file->pid)))
+		if (!is_command &&
+		    (!oom_kills_any(kills.in_cgroup) || !process_has_ended(file->pid)))
 			continue;
 		if (is_command)
 			add_wait_status(&note, supervised->wait_status);

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -137,11 +136,6 @@ static void scan_if_due(struct gpu_watch *watch, uint64_t now)
 /* ---- reading NVML ---- */
 
 /* EPERM means that the process exists and belongs to another user. */
-static bool has_ended(uint32_t pid)
-{
-	return kill((pid_t)pid, 0) && errno == ESRCH;
-}
-
 /* After a failed start of NVML there is no second attempt. Readings are kept in memory and appended
  * at the end, because only the recorder writes to a recording while its process runs. */
 static void read_device(struct gpu_watch *watch, const struct watched *file,
@@ -160,7 +154,7 @@ static void read_device(struct gpu_watch *watch, const struct watched *file,
 	watch->off = reading->head.failed == CUF_NVML_nvmlInit_v2; /* it will fail again */
 	reading->head.meta.number = incident;
 	reading->head.meta.bytes = (uint32_t)cuf_gpu_reading_bytes(reading);
-	if (has_ended(file->pid))
+	if (process_has_ended(file->pid))
 		reading->head.flags |= CUF_GPU_PROCESSES_AFTER;
 	watch->kept[watch->kept_count++] = (struct kept_reading){ file, reading };
 }
@@ -190,7 +184,7 @@ static bool handle_incidents(struct gpu_watch *watch, struct watched *file, uint
 
 	if (reader_open(file->path, &reader, NULL))
 		return false;
-	if (!reader_incident(reader, count, &incident) && !has_ended(file->pid)) {
+	if (!reader_incident(reader, count, &incident) && !process_has_ended(file->pid)) {
 		reader_close(reader);
 		return false;
 	}
@@ -252,7 +246,7 @@ static void append_readings(const struct gpu_watch *watch, const struct recordin
 	for (size_t i = 0; i < watch->kept_count; i++) {
 		const struct kept_reading *kept = &watch->kept[i];
 		const char *path = kept->file->path;
-		if (!has_ended(kept->file->pid) || !is_of_run(list, path))
+		if (!process_has_ended(kept->file->pid) || !is_of_run(list, path))
 			continue;
 		if (recording_append_record(path, &kept->reading->head.meta) < 0)
 			say_error("cannot write GPU processes to '%s': %s", path, strerror(errno));

@@ -3,8 +3,10 @@
 #include "analysis/cmd/run/recordings.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,4 +319,9 @@ void recordings_show_path(const char *path, char *out, size_t bytes)
 			path += length + 1;
 	}
 	path_quote_shell(path, out, bytes);
+}
+
+bool process_has_ended(uint32_t pid)
+{
+	return kill((pid_t)pid, 0) && errno == ESRCH;
 }

@@ -62,6 +62,9 @@ size_t recordings_drop_replaced(struct recordings *list);
  */
 const struct recording_file *recordings_best(const struct recordings *list);
 
+/* Whether the process of a recording is gone. */
+bool process_has_ended(uint32_t pid);
+
 /* The path as one would type it here: relative if possible, and quoted for the shell. */
 void recordings_show_path(const char *path, char *out, size_t bytes);
 

@@ -101,7 +101,7 @@ struct demand demand_of(struct build *build, const struct evidence *evidence,
 	if (!site_traces_of(sites, pass->failing))
 		demand.by[DEMAND_WORK] += request;
 	demand.grown_bytes = subtract_to_zero(demand.now_bytes, demand.before_bytes);
-	if ((double)demand.grown_bytes < GREW_LEAST * (double)demand.before_bytes) {
+	if ((double)demand.grown_bytes < NOISE_SHARE * (double)demand.before_bytes) {
 		demand.grown_bytes = 0;
 		return demand;
 	}

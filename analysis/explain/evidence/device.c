@@ -7,7 +7,7 @@
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/explain/evidence/thresholds.h"
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 #include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 

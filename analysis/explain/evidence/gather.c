@@ -7,7 +7,7 @@
 #include "analysis/explain/evidence/adjust.h"
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/trace.h"
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 
 /* ---- which framework ---- */
 

@@ -4,7 +4,7 @@
 #include "analysis/explain/evidence/parts.h"
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/explain/evidence/thresholds.h"
-#include "analysis/frameworks/role_names.h"
+#include "analysis/symbols/role_names.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/rate.h"
 #include "analysis/explain/live/judge.h"
@@ -162,7 +162,7 @@ static bool is_of_tasks(const struct build *build, const struct fact_site *site)
 
 static bool is_parallel(const struct build *build, const struct fact_site *site)
 {
-	return site->count && site->bytes / site->count >= THREAD_BYTES_LEAST &&
+	return site->count && site->bytes / site->count >= FEW_BYTES &&
 	       (is_of_threads(build, site) || is_of_tasks(build, site));
 }
 

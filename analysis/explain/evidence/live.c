@@ -8,7 +8,7 @@
 #include <string.h>
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/explain/evidence/thresholds.h"
-#include "analysis/frameworks/role_names.h"
+#include "analysis/symbols/role_names.h"
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"

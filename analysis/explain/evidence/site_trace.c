@@ -106,7 +106,7 @@ static bool is_near_step(const struct site_trace *trace, uint64_t rise)
 
 	if (!site_trace_step(trace, &step))
 		return false;
-	rest = least_of(step / NEAR_PART, REST_MOST);
+	rest = least_of(step / NEAR_PART, FEW_BYTES);
 	return rise - step + rest <= 2 * rest;
 }
 

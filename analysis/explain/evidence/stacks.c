@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/frameworks/frameworks.h"
-#include "analysis/frameworks/role_names.h"
+#include "analysis/symbols/frameworks.h"
+#include "analysis/symbols/role_names.h"
 #include "analysis/facts/passes/roles.h"
 #include "analysis/base/numbers.h"
 #include "analysis/symbols/symbols.h"

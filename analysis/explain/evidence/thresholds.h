@@ -29,18 +29,16 @@
 #define WORTH_BYTES ((uint64_t)64 << 20)   /* less is not worth a change of anything */
 #define CAP_MARGIN ((uint64_t)64 << 20)    /* free, and yet refused; the driver rounds to pages */
 #define ROUNDED_LEAST ((uint64_t)64 << 10) /* smaller pinned blocks are rounded, too; PyTorch */
-#define THREAD_BYTES_LEAST ((uint64_t)1 << 20) /* less in each thread is no crowd */
-#define REST_MOST ((uint64_t)1 << 20)      /* that equal steps may differ by */
+#define FEW_BYTES ((uint64_t)1 << 20)      /* less in each thread is no crowd; equal steps differ */
 #define EXPANDABLE_CHUNK ((uint64_t)20 << 20) /* mapped at a time for large blocks; PyTorch */
 
 /* ---- shares: a number below 1, or the part "one in so many" ---- */
 #define SLACK_SHARE 0.003      /* of what the process holds: less slack does not matter */
-#define USUAL_SLACK 0.01       /* the same: so much is in gaps of any program that frees */
 #define PACKED_NOT 0.99        /* it would fit by a hair, and not because of the holes */
 #define MOSTLY 0.6             /* of rises, layers, bytes of a burst: equal matrices are half */
 #define MUCH_SHARE 0.2         /* explains a good part of resident memory */
 #define KEPT_MOST 0.1          /* of its allocations: what frees no more keeps its blocks */
-#define GREW_LEAST 0.01        /* of what was needed before: less is noise */
+#define NOISE_SHARE 0.01       /* of growth, and of gaps, which any program that frees has */
 #define LASTS_AS_LONG 0.8      /* of the longest: nobody would tell the difference */
 #define LOADED_ENOUGH 0.5      /* of what was loaded: more is seldom still to come */
 #define NEAR_PART 3u           /* of a step: what equal steps may differ by */

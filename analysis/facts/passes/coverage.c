@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 #include "analysis/recording/host_means.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/facts/passes/gpu_processes.h"

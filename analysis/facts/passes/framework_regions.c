@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/facts/passes/framework_facts.h"
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 #include "analysis/base/numbers.h"
 #include "analysis/symbols/symbols.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 #include "analysis/host/allocator_stats.h"
 #include "analysis/host/heap.h"
 #include "analysis/host/pins.h"

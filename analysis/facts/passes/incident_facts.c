@@ -2,7 +2,7 @@
 /* struct fact_incident: ladders of all processes by time, then each with the state of its device at
  * that moment. */
 #include "analysis/facts/passes/device_view.h"
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/key_values.h"
 
@@ -14,11 +14,6 @@
 enum { VIEWS_MAX = 16 };
 
 /* The last attempt has the state that the program ended with. */
-static const struct cuf_incident *last_try(const struct ladder *ladder)
-{
-	return &ladder->tries[ladder->try_count - 1];
-}
-
 /* The requested bytes of an incident that is a request; errors of other calls have no size. */
 static uint64_t requested_of(const struct cuf_incident *incident)
 {
@@ -48,7 +43,7 @@ static const char *driver_api_of(const struct build *build, uint32_t process,
  * attempt, unless it is the only one: then nobody queried the driver. */
 static size_t driver_tries(const struct ladder *ladder)
 {
-	if (ladder->try_count > 1 && last_try(ladder)->kind == CUF_KIND_FRAMEWORK)
+	if (ladder->try_count > 1 && ladder_last(ladder)->kind == CUF_KIND_FRAMEWORK)
 		return ladder->try_count - 1;
 	return ladder->try_count;
 }
@@ -120,7 +115,7 @@ static void fill_sites(struct build *build, uint32_t process, const struct cuf_i
 /* What a framework reports in addition to the driver: the true request, and what it had. */
 static void fill_framework(const struct ladder *ladder, struct fact_incident *failure)
 {
-	const struct cuf_incident *incident = last_try(ladder);
+	const struct cuf_incident *incident = ladder_last(ladder);
 	failure->framework_requested_bytes = failure->least_requested_bytes = CUF_UNKNOWN;
 	if (incident->kind == CUF_KIND_FRAMEWORK)
 		failure->framework_requested_bytes = incident->requested_bytes;
@@ -167,7 +162,7 @@ static void fill_incident(struct build *build, uint32_t process, const struct la
 			  struct fact_incident *failure)
 {
 	const struct reader *reader = build->run->processes[process].reader;
-	const struct cuf_incident *incident = last_try(ladder),
+	const struct cuf_incident *incident = ladder_last(ladder),
 				  *asked = &ladder->tries[driver_tries(ladder) - 1];
 	*failure = (struct fact_incident){
 		.outcome = ladder->outcome,

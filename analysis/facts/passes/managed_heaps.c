@@ -8,8 +8,8 @@
 
 #include <string.h>
 #include "analysis/base/numbers.h"
-#include "analysis/frameworks/frameworks.h"
-#include "analysis/frameworks/runtimes.h"
+#include "analysis/symbols/frameworks.h"
+#include "analysis/symbols/runtimes.h"
 #include "analysis/host/pins.h"
 #include "analysis/symbols/library_names.h"
 #include "analysis/symbols/symbols.h"

@@ -3,8 +3,7 @@
 #include "analysis/base/clock.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/frameworks/frameworks.h"
-#include "analysis/frameworks/model_name.h"
+#include "analysis/symbols/frameworks.h"
 #include "analysis/host/heap.h"
 
 #include <stdlib.h>

@@ -164,12 +164,6 @@ static uint64_t device_peak(const struct reader *reader)
 	return any ? sum : CUF_UNKNOWN;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return compare_numbers(x, y);
-}
-
 /* With a rank or both without one: a launcher is no peer of its workers. */
 static bool same_program(const struct fact_process *process, const struct fact_process *recorded)
 {
@@ -197,7 +191,7 @@ static void find_outlier(struct build *build)
 		    same_program(&facts->processes[i], &facts->processes[most]))
 			held[crowd->peer_count++] = facts->processes[i].held_bytes;
 	if (crowd->peer_count >= 3) {
-		qsort(held, crowd->peer_count, sizeof *held, by_bytes);
+		qsort(held, crowd->peer_count, sizeof *held, compare_uint64);
 		crowd->median_bytes = held[crowd->peer_count / 2];
 		if ((double)facts->processes[most].held_bytes >
 			    STAND_OUT_RATIO * (double)crowd->median_bytes &&

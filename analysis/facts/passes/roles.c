@@ -6,8 +6,8 @@
 #include <string.h>
 #include "analysis/base/hash_index.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/frameworks/frameworks.h"
-#include "analysis/frameworks/role_names.h"
+#include "analysis/symbols/frameworks.h"
+#include "analysis/symbols/role_names.h"
 #include "analysis/symbols/symbols.h"
 
 enum { FRAMES_LOOKED_AT = 128, ROLES_MAX = 64, PHASES_MAX = 16 };

@@ -2,7 +2,7 @@
 /*
  * What live blocks are for: weights, KV cache, activations. A role was reported with the block, or
  * follows from the functions of its stack, or is likely because of the phase in which the block
- * was allocated. Names: frameworks/role_names.c.
+ * was allocated. Names: symbols/role_names.c.
  *
  * Contract: a struct roles remembers the stacks of one process; NULL from roles_free is fine. Names
  * are constants. Native names come from the recording's notes and from the symbols of

@@ -173,11 +173,6 @@ static void add_all_older(const struct making *making)
 
 /* ---- the chart ---- */
 
-static int by_size(const void *a, const void *b)
-{
-	return compare_numbers(*(const uint64_t *)b, *(const uint64_t *)a);
-}
-
 /* The peak of the last row that has a part of its own. */
 static void find_least_peak(struct making *making)
 {
@@ -189,7 +184,7 @@ static void find_least_peak(struct making *making)
 		if (holds(making->chart, &timeline->sites[i]) && !timeline->sites[i].is_rest)
 			making->peaks[making->rows[i]] += timeline->sites[i].peak_bytes;
 	memcpy(peaks, making->peaks, timeline->site_count * sizeof *peaks);
-	qsort(peaks, timeline->site_count, sizeof *peaks, by_size);
+	qsort(peaks, timeline->site_count, sizeof *peaks, largest_number_first);
 	if (timeline->site_count > CHART_SITES)
 		making->least_peak = most_of(1, peaks[CHART_SITES - 1] +
 						(peaks[CHART_SITES] == peaks[CHART_SITES - 1]));

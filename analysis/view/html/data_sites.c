@@ -110,11 +110,6 @@ struct json_object *data_values(struct data *data)
 
 /* ---- blocks ---- */
 
-static int largest_first(const void *a, const void *b)
-{
-	return compare_numbers(*(const uint64_t *)b, *(const uint64_t *)a);
-}
-
 /* The size below which blocks are left out of the file, so that it keeps its limit. */
 static uint64_t least_bytes(const struct data *data)
 {
@@ -126,7 +121,7 @@ static uint64_t least_bytes(const struct data *data)
 	sizes = xalloc_zeroed(timeline->block_count, sizeof *sizes);
 	for (size_t i = 0; i < timeline->block_count; i++)
 		sizes[i] = timeline->blocks[i].bytes;
-	qsort(sizes, timeline->block_count, sizeof *sizes, largest_first);
+	qsort(sizes, timeline->block_count, sizeof *sizes, largest_number_first);
 	least = sizes[data->blocks_most] + 1;
 	free(sizes);
 	return least;

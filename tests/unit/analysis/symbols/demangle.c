@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/symbols/demangle.h"
+#include "analysis/symbols/function_name.h"
 
 static void test_demangle__names(void **state)
 {

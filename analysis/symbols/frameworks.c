@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table, and look-ups in it. */
-#include "analysis/frameworks/frameworks.h"
+#include "analysis/symbols/frameworks.h"
 
 #include <string.h>
 #include "analysis/base/paths.h"

@@ -5,8 +5,8 @@
  *
  * Contract: constant data and pure look-ups; NULL or 0 where a name is not known.
  */
-#ifndef ANALYSIS_FRAMEWORKS_ROLE_NAMES_H
-#define ANALYSIS_FRAMEWORKS_ROLE_NAMES_H
+#ifndef ANALYSIS_SYMBOLS_ROLE_NAMES_H
+#define ANALYSIS_SYMBOLS_ROLE_NAMES_H
 
 #include <stddef.h>
 

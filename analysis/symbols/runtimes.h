@@ -7,8 +7,8 @@
  *
  * Contract: constant data and pure look-ups. Functions are demangled; paths are those of modules.
  */
-#ifndef ANALYSIS_FRAMEWORKS_RUNTIMES_H
-#define ANALYSIS_FRAMEWORKS_RUNTIMES_H
+#ifndef ANALYSIS_SYMBOLS_RUNTIMES_H
+#define ANALYSIS_SYMBOLS_RUNTIMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/frameworks/model_name.h"
+#include "analysis/symbols/frameworks.h"
 
 #include <stdbool.h>
 #include <stdio.h>

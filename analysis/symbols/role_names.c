@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each row with its source. */
-#include "analysis/frameworks/role_names.h"
+#include "analysis/symbols/role_names.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  *
  * Contract: constant data and pure look-ups. Paths are those of loaded modules, or of Python files.
  */
-#ifndef ANALYSIS_FRAMEWORKS_FRAMEWORKS_H
-#define ANALYSIS_FRAMEWORKS_FRAMEWORKS_H
+#ifndef ANALYSIS_SYMBOLS_FRAMEWORKS_H
+#define ANALYSIS_SYMBOLS_FRAMEWORKS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +60,12 @@ const char *library_role(const char *path);
 /* Libraries that allocate device memory which no call shows; 0 .. unseen_libraries() - 1. */
 size_t unseen_libraries(void);
 bool is_unseen_library(size_t index, const char *path);
+
+/*
+ * The model that a server's command line names: "--model NAME", "vllm serve NAME", "llama-server
+ * -m FILE" and their like. Contract: cmdline as recorded, words separated by blanks; pure; out is
+ * always terminated, "" where no model is named.
+ */
+void model_name(const char *cmdline, char *out, size_t bytes);
 
 #endif

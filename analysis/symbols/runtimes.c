@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table, and look-ups in it. */
-#include "analysis/frameworks/runtimes.h"
+#include "analysis/symbols/runtimes.h"
 
 #include <ctype.h>
 #include <stdlib.h>
