@@ -222,6 +222,39 @@ static void test_causes__a_long_prompt(void **state)
 	expect(&w, facts, "S2b", CAUSE_HIGH);
 }
 
+/* One buffer that is larger than the device, without a name: a step, or the cache for the context
+ * that was set. Where a doubt is named, it is the other one. */
+static void test_causes__a_buffer_larger_than_the_device(void **state)
+{
+	for (unsigned is_set = 0; is_set < 2; is_set++) {
+		struct world w = begin(0);
+		struct facts *facts;
+
+		if (is_set)
+			maker_meta(w.m, CUF_META_CMDLINE, 0, "server -c 131072 -m model");
+		weights(&w, 8, 512 * MiB);
+		facts = fails(&w, 2 * TOTAL, SITE_OTHER);
+		if (is_set) {
+			assert_true(facts->cause->confidence < CAUSE_HIGH);
+			assert_string_equal(facts->cause->runner_up_id, "S3");
+		}
+		expect(&w, facts, "S2b", is_set ? CAUSE_MEDIUM : CAUSE_HIGH);
+	}
+}
+
+/* A sampler's buffer for all sequences that were set, without a name. */
+static void test_causes__a_buffer_for_all_sequences_that_were_set(void **state)
+{
+	struct world w = begin(0);
+	struct facts *facts;
+
+	maker_meta(w.m, CUF_META_CMDLINE, 0, "server --max-num-seqs 1024");
+	weights(&w, 31, 512 * MiB);
+	facts = fails(&w, 600 * MiB, SITE_OTHER);
+	assert_string_equal(facts->cause->runner_up_id, "S5");
+	expect(&w, facts, "S2b", CAUSE_MEDIUM);
+}
+
 /* Requests side by side: blocks come in a burst and go together; at the failure there are more than
  * ever. */
 static void test_causes__too_many_at_once(void **state)
@@ -520,6 +553,8 @@ int main(void)
 		cmocka_unit_test(test_causes__a_cache_that_leaves_no_room),
 		cmocka_unit_test(test_causes__a_cache_that_grows_with_the_context),
 		cmocka_unit_test(test_causes__a_long_prompt),
+		cmocka_unit_test(test_causes__a_buffer_larger_than_the_device),
+		cmocka_unit_test(test_causes__a_buffer_for_all_sequences_that_were_set),
 		cmocka_unit_test(test_causes__too_many_at_once),
 		cmocka_unit_test(test_causes__too_many_at_once_from_another_caller),
 		cmocka_unit_test(test_causes__whoever_asks_last_did_not_fill_the_device),
