@@ -90,23 +90,44 @@ static int by_number_down(double a, double b)
 	return (a < b) - (a > b);
 }
 
-static int compare(const void *a, const void *b, void *state)
+static int sites_by_bytes(const void *a, const void *b)
 {
 	const struct site_row *left = a, *right = b;
-	int order = 0;
+	int order = compare_numbers(right->bytes, left->bytes);
 
-	switch (((const struct rows_options *)state)->order) {
-	case ROWS_BY_RATE: order = by_number_down(left->bytes_per_s, right->bytes_per_s); break;
-	case ROWS_BY_AGE: order = by_number_down(left->age_s, right->age_s); break;
-	case ROWS_BY_NAME: order = strcmp(left->site->name, right->site->name); break;
-	default: break;
-	}
-	if (!order)
-		order = compare_numbers(right->bytes, left->bytes);
 	if (!order)
 		order = strcmp(left->site->name, right->site->name);
 	return order ? order : strcmp(left->process->name, right->process->name);
 }
+
+static int sites_by_rate(const void *a, const void *b)
+{
+	const struct site_row *left = a, *right = b;
+	int order = by_number_down(left->bytes_per_s, right->bytes_per_s);
+
+	return order ? order : sites_by_bytes(a, b);
+}
+
+static int sites_by_age(const void *a, const void *b)
+{
+	const struct site_row *left = a, *right = b;
+	int order = by_number_down(left->age_s, right->age_s);
+
+	return order ? order : sites_by_bytes(a, b);
+}
+
+static int sites_by_name(const void *a, const void *b)
+{
+	const struct site_row *left = a, *right = b;
+	int order = strcmp(left->site->name, right->site->name);
+
+	return order ? order : sites_by_bytes(a, b);
+}
+
+static int (*const orders[])(const void *, const void *) = {
+	[ROWS_BY_BYTES] = sites_by_bytes, [ROWS_BY_RATE] = sites_by_rate,
+	[ROWS_BY_AGE] = sites_by_age, [ROWS_BY_NAME] = sites_by_name,
+};
 
 struct table { struct site_row *rows; size_t count, room; };
 
@@ -156,7 +177,7 @@ struct site_row *rows_of_sites(const struct top_frame *frame, const struct rows_
 	for (size_t i = 0; i < table.count; i++)
 		table.rows[i].whole_bytes = whole_of(frame, &table.rows[i]);
 	if (table.count)
-		qsort_r(table.rows, table.count, sizeof *table.rows, compare, (void *)options);
+		qsort(table.rows, table.count, sizeof *table.rows, orders[options->order]);
 	*count = table.count;
 	return table.rows;
 }
