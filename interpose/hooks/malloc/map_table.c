@@ -20,7 +20,7 @@
 #include "interpose/platform/laws.h"
 
 enum {
-	SLAB_NODES = 1 << 14,
+	SLAB_NODES = 1 << 13,
 	SLABS = CUF_MAPS_MAX / SLAB_NODES,
 	/* stay free: a change needs nodes, also one that removes a map */
 	SPARE_NODES = 1 << 12,
