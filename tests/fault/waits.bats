@@ -58,6 +58,9 @@ CHECK
 	readable_in "$output" 18
 }
 
+# mimalloc, built with assertions, ends one of a thousand such programs itself
+aborts_by_itself() { grep -qs '^mimalloc: assertion failed' "$home/native.err" "$home/recorded.err"; }
+
 # jemalloc's statistics need its locks, tcmalloc's too
 @test "ends of a process in which another allocator's lock is held for ever" {
 	local name path microseconds way found=''
@@ -74,7 +77,7 @@ CHECK
 					"CUFLIGHT_OUTPUT=$output/" \
 					CUFLIGHT_OPTIONS=start=1:size=4MiB:stack_depth=2 \
 					"$home/allocator_ends" $way $microseconds
-				compare
+				aborts_by_itself || compare
 			done
 		done
 	done
