@@ -157,15 +157,16 @@ void compare_sites(struct compared *out, struct measured *run,
 	}
 }
 
-uint64_t compared_now(const struct compared_site *site, bool at_end)
+static uint64_t compared_now(const struct compared_site *site, bool at_end)
 {
 	if (!site->now)
 		return 0;
 	return at_end ? site->now->end_bytes : site->now->peak_bytes;
 }
 
-uint64_t compared_before(const struct compared *compared, const struct compared_site *site,
-			 bool at_end)
+/* CUF_UNKNOWN: there is no baseline. */
+static uint64_t compared_before(const struct compared *compared,
+				const struct compared_site *site, bool at_end)
 {
 	if (!compared->baseline)
 		return CUF_UNKNOWN;
@@ -174,8 +175,9 @@ uint64_t compared_before(const struct compared *compared, const struct compared_
 	return at_end ? site->before->end.median : site->before->peak.median;
 }
 
-void compared_fill(const struct compared *compared, const struct compared_site *site, bool at_end,
-		   struct gate_site *out)
+/* Names and figures of a row. */
+static void compared_fill(const struct compared *compared, const struct compared_site *site,
+			  bool at_end, struct gate_site *out)
 {
 	*out = (struct gate_site){ .group = site->group,
 				   .bytes_now = compared_now(site, at_end),

@@ -48,14 +48,6 @@ struct compared {
 void compare_sites(struct compared *out, struct measured *run,
 		   const struct gate_baseline *baseline);
 
-/* At the peak or at the end; CUF_UNKNOWN: there is no baseline. */
-uint64_t compared_now(const struct compared_site *site, bool at_end);
-uint64_t compared_before(const struct compared *compared, const struct compared_site *site,
-			 bool at_end);
-/* Names and figures of a row. */
-void compared_fill(const struct compared *compared, const struct compared_site *site, bool at_end,
-		   struct gate_site *out);
-
 /*
  * The call sites that a measure is about, worst first: those that hold more than in the baseline,
  * that leak, that keep memory from being used, or that failed.

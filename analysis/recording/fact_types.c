@@ -29,7 +29,8 @@ const struct fact_module *module_at(const struct fact_module *modules, size_t co
 	return fallback;
 }
 
-bool module_is_same(const struct fact_module *a, const struct fact_module *b)
+/* Another load of the same file at the same place. */
+static bool module_is_same(const struct fact_module *a, const struct fact_module *b)
 {
 	return a->base == b->base && a->build_id_bytes == b->build_id_bytes &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_bytes) && !strcmp(a->path, b->path);

@@ -71,8 +71,6 @@ struct fact_meta_text {
 /* The module that had this address at this time (CUF_UNKNOWN: any time); NULL: none. */
 const struct fact_module *module_at(const struct fact_module *modules, size_t count, uint64_t addr,
 				    uint64_t time_ns);
-/* Another load of the same file at the same place. */
-bool module_is_same(const struct fact_module *a, const struct fact_module *b);
 /* True when different modules had this address, one after another. */
 bool module_is_ambiguous(const struct fact_module *modules, size_t count, uint64_t addr);
 

@@ -66,10 +66,6 @@ uint64_t batch_of(const struct trace *trace, uint64_t *unit_bytes);
 struct trace *cap_batch(const struct trace *trace, const struct trial *trial, struct arena *arena,
 			const char **why_not);
 
-/* The trace with trial->argument, a share, of what other processes had. */
-struct trace *without_others(const struct trace *trace, const struct trial *trial,
-			     struct arena *arena, const char **why_not);
-
 /* By number of block: the step that frees it; SIZE_MAX: none. Ended by free. */
 size_t *frees_of(const struct trace *trace);
 

@@ -6,10 +6,9 @@
 #include "analysis/base/units.h"
 #include "analysis/what_if/work.h"
 
-/* The device without what other processes have of it. */
-
-struct trace *without_others(const struct trace *trace, const struct trial *trial,
-			     struct arena *arena, const char **why_not)
+/* The trace with trial->argument, a share, of what other processes had of the device. */
+static struct trace *without_others(const struct trace *trace, const struct trial *trial,
+				    struct arena *arena, const char **why_not)
 {
 	struct trace *changed;
 

@@ -217,8 +217,8 @@ const char *rows_api(const struct rows *rows, uint32_t process, unsigned hook, u
 	return fact->hook_names[id];
 }
 
-const char *rows_role_of(const struct rows *rows, uint32_t process, unsigned kind, uint32_t stack,
-			 unsigned recorded)
+static const char *rows_role_of(const struct rows *rows, uint32_t process, unsigned kind,
+				uint32_t stack, unsigned recorded)
 {
 	static const char *const names[CUF_ROLE_MAX] = {
 		[CUF_ROLE_WEIGHTS] = "weights", [CUF_ROLE_KV] = "kv",
@@ -288,7 +288,8 @@ static const struct phase_found *find_phase(struct phase_times *times,
 	return &times->found[*place - 1];
 }
 
-void rows_fill_phase(struct rows *rows, struct block_row *block)
+/* What follows from the time and thread of the birth. */
+static void rows_fill_phase(struct rows *rows, struct block_row *block)
 {
 	const struct fact_process *process = &rows->facts->processes[block->process];
 	struct phase_times *times = &rows->phases[block->process];

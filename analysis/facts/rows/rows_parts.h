@@ -39,10 +39,6 @@ struct rows {
 	uint64_t passed, total;
 };
 
-const char *rows_role_of(const struct rows *rows, uint32_t process, unsigned kind, uint32_t stack,
-			 unsigned recorded);
-/* Fills what follows from the time and thread of the birth. */
-void rows_fill_phase(struct rows *rows, struct block_row *block);
 const char *rows_api(const struct rows *rows, uint32_t process, unsigned hook, unsigned label);
 bool rows_want(const struct rows *rows, unsigned kind, uint32_t device);
 uint32_t rows_device(const struct rows *rows, uint32_t process, unsigned ordinal);
