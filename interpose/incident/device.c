@@ -5,7 +5,6 @@
  */
 #include "interpose/incident/device.h"
 
-#include "interpose/incident/live_sums.h"
 #include "interpose/incident/recent.h"
 #include "interpose/store/dropped.h"
 #include "interpose/store/fault.h"
@@ -43,7 +42,6 @@ void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns)
 {
 	struct cuf_device *device = cuf_device_at(block->device);
 	uint64_t live;
-	cuf_live_sums_count(block, sign);
 	if (!device || block->flags & CUF_EVENT_HOST_LOCATION)
 		return;
 	/* a kind from a request is always valid, so this entry of the ledger was overwritten */

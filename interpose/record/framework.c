@@ -146,7 +146,8 @@ static void record_alloc(struct cuf_operation *operation, const struct cuf_repor
 		.addr = report->addr, .alloc_stack = block.stack, .extra = reserved_units(report)
 	};
 	block.seq = log_event(operation, CUF_OP_ALLOC, &block, extra);
-	if (__builtin_expect(cuf_ledger_add(&block, &old), 0)) {
+	cuf_ledger_add(&block, &old);
+	if (__builtin_expect(old.key != 0, 0)) {
 		count_block(&old, -1);
 		cuf_count(&cuf_recording.header->replaced, 1);
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include "interpose/incident/device.h"
 #include "interpose/incident/incident.h"
+#include "interpose/incident/live_sums.h"
 #include "interpose/incident/timeline.h"
 #include "interpose/process/thread.h"
 #include "interpose/record/operation.h"
@@ -90,18 +91,34 @@ static void log_role(struct cuf_operation *operation, const struct cuf_block *bl
 			  (struct cuf_event_extra){ .addr = addr, .extra = block->role });
 }
 
-/* A block over a live one: a free was missed. The old one ends here. */
-static void add_block(struct cuf_operation *operation, struct cuf_block *block, uint64_t addr)
+/* Of a block that was in the ledger. */
+static void count_end(const struct cuf_operation *operation, const struct cuf_block *block)
+{
+	cuf_live_sums_count(block, -1);
+	cuf_device_count(block, -1, operation->now_ns);
+}
+
+/* A block over a live one: a free was missed. The old one ends here. Of one without a place in the
+ * ledger the end would not be known, so the sums are without it. */
+static void hold(const struct cuf_operation *operation, const struct cuf_block *block)
 {
 	struct cuf_block old;
+	const bool is_held = cuf_ledger_add(block, &old);
+	if (old.key) {
+		count_end(operation, &old);
+		cuf_count(&cuf_recording.header->replaced, 1);
+	}
+	if (is_held)
+		cuf_live_sums_count(block, 1);
+	cuf_device_count(block, 1, operation->now_ns);
+}
+
+static void add_block(struct cuf_operation *operation, struct cuf_block *block, uint64_t addr)
+{
 	block->seq = log_event(operation, CUF_OP_ALLOC, block,
 			       (struct cuf_event_extra){ .addr = addr,
 							.alloc_stack = block->stack });
-	if (cuf_ledger_add(block, &old)) {
-		cuf_device_count(&old, -1, operation->now_ns);
-		cuf_count(&cuf_recording.header->replaced, 1);
-	}
-	cuf_device_count(block, 1, operation->now_ns);
+	hold(operation, block);
 }
 
 static void log_free(struct cuf_operation *operation, const struct cuf_block *block, unsigned flags)
@@ -114,7 +131,7 @@ static void log_free(struct cuf_operation *operation, const struct cuf_block *bl
 	};
 	logged.flags |= (uint8_t)flags;
 	log_event(operation, CUF_OP_FREE, &logged, extra);
-	cuf_device_count(block, -1, operation->now_ns);
+	count_end(operation, block);
 }
 
 /* ---- blocks ---- */
@@ -163,7 +180,6 @@ void cuf_block_restore(struct cuf_call *call, const struct cuf_block *block)
 {
 	struct cuf_operation operation;
 	struct cuf_event_extra extra;
-	struct cuf_block old;
 	if (!block->key || !begin_operation(&operation, call))
 		return;
 	extra = (struct cuf_event_extra){
@@ -172,8 +188,7 @@ void cuf_block_restore(struct cuf_call *call, const struct cuf_block *block)
 		.extra = cuf_operation_age_ms(&operation, block),
 	};
 	log_event(&operation, CUF_OP_RESTORE, block, extra);
-	cuf_ledger_add(block, &old);
-	cuf_device_count(block, 1, operation.now_ns);
+	hold(&operation, block);
 	cuf_count(&cuf_recording.header->undone_frees, 1);
 	cuf_operation_finish(&operation);
 }

@@ -128,9 +128,10 @@ static void use_part(const struct cuf_block *entry)
 
 bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old)
 {
-	bool replaced = cuf_ledger_take(block->key, old);
 	uint64_t hash = hash_of(block->key);
 
+	if (!cuf_ledger_take(block->key, old))
+		old->key = 0;
 	for (uint32_t probe = 0; probe < PROBES_MAX; probe++) {
 		struct cuf_block *entry = entry_at(hash, probe);
 		uint64_t empty = 0;
@@ -143,10 +144,10 @@ bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old)
 		use_part(entry);
 		store_block(entry, block);
 		__atomic_store_n(&entry->key, block->key, __ATOMIC_RELEASE);
-		return replaced;
+		return true;
 	}
 	cuf_count_dropped(CUF_LOST_LEDGER);
-	return replaced;
+	return false;
 }
 
 bool cuf_ledger_find(uint64_t key, struct cuf_block *block)

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include "interpose/abi/format.h"
 
-/* Adds a block. true: its key was live already, and *old is the entry that it replaced. */
+/* Adds a block. *old is the entry that it replaced, whose key was live already; its key is 0 where
+ * there was none. false: there is no place for the block. */
 bool cuf_ledger_add(const struct cuf_block *block, struct cuf_block *old);
 
 /* Removes a block. false: unknown. Of two threads that remove one block, one gets it. */

@@ -3,7 +3,7 @@
 #include "tests/unit/fixtures/recorder.h"
 #include <pthread.h>
 #include <sys/wait.h>
-#include "interpose/incident/device.h"
+#include "interpose/incident/live_sums.h"
 #include "interpose/store/ledger.h"
 
 #define BASE 0x700000000000ull
@@ -103,8 +103,8 @@ static void add_sites(void)
 			.key = key_of(i), .bytes = stack, .stack = stack, .kind = (uint8_t)kind_of(i),
 		};
 
-		assert_false(cuf_ledger_add(&block, &old));
-		cuf_device_count(&block, 1, 1);
+		assert_true(cuf_ledger_add(&block, &old));
+		cuf_live_sums_count(&block, 1);
 	}
 }
 
@@ -130,7 +130,7 @@ static void test_snapshot__sites_have_the_sums_of_their_blocks(void **state)
 	assert_true(fixture_free(CUF_KIND_DEVICE, BASE - (2 << 20)));
 	for (uint32_t i = 0; i < SITES * BLOCKS * 2; i++) {
 		assert_true(cuf_ledger_take(key_of(i), &old));
-		cuf_device_count(&old, -1, 1);
+		cuf_live_sums_count(&old, -1);
 	}
 	fixture_fail(1ull << 40);
 	for (unsigned i = 0; i < last()->site_count; i++)
@@ -279,6 +279,21 @@ static void test_snapshot__a_child_has_blocks_of_its_own(void **state)
 	assert_true(fixture_free(CUF_KIND_DEVICE, BASE));
 }
 
+/* The end of a block that the ledger had no place for is not known. It leaves nothing behind. */
+static void test_snapshot__of_a_full_ledger_all_ends_are_seen(void **state)
+{
+	const uint64_t count = cuf_recording.ledger_mask + 1000;
+
+	for (uint64_t i = 0; i < count; i++)
+		fixture_alloc(CUF_KIND_DEVICE, BASE + i * UNIT, UNIT);
+	assert_true(cuf_recording.header->lost[CUF_LOST_LEDGER] >= 999);
+	for (uint64_t i = 0; i < count; i++)
+		fixture_free(CUF_KIND_DEVICE, BASE + i * UNIT);
+	fixture_fail(1ull << 40);
+	assert_int_equal(last()->pages, 0);
+	assert_int_equal(last()->site_count, 0);
+}
+
 /* More pages than there is room for: no figure is wrong, none is given. The last test. */
 static void test_snapshot__too_many_pages_are_unknown(void **state)
 {
@@ -301,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_snapshot__threads_share_a_page),
 		cmocka_unit_test(test_snapshot__a_child_has_blocks_of_its_own),
 		cmocka_unit_test(test_snapshot__refusals_all_day_are_paced),
+		cmocka_unit_test(test_snapshot__of_a_full_ledger_all_ends_are_seen),
 		cmocka_unit_test(test_snapshot__too_many_pages_are_unknown),
 	};
 
