@@ -148,8 +148,7 @@ static void add_pin(struct pages *pages, const struct part *part, uint64_t page,
 /* Returns the bytes of the range [from, to). Its hole begins where a block can, as in incidents. */
 static uint64_t count_gap(struct fact_fragmentation *out, uint64_t from, uint64_t to)
 {
-	const uint64_t past = (from + CUF_PLACE_BYTES - 1) % CUF_PLACE_BYTES;
-	const uint64_t place = from + CUF_PLACE_BYTES - 1 - past;
+	const uint64_t place = round_up_to(from, CUF_PLACE_BYTES);
 	if (to > place)
 		count_hole(out, to - place);
 	return to > from ? to - from : 0;
