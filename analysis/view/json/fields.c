@@ -7,9 +7,12 @@
 
 static uint64_t number_at(const void *at, size_t size)
 {
-	if (size == sizeof(uint32_t))
-		return *(const uint32_t *)at;
-	return *(const uint64_t *)at;
+	switch (size) {
+	case 1: return *(const uint8_t *)at;
+	case 2: return *(const uint16_t *)at;
+	case 4: return *(const uint32_t *)at;
+	default: return *(const uint64_t *)at;
+	}
 }
 
 static struct json_object *json_hex(uint64_t number)

@@ -20,6 +20,8 @@ struct leaf { uint64_t bytes; };
 struct tree {
 	uint64_t bytes, count;
 	uint32_t line;
+	uint16_t rings;
+	uint8_t boughs, twigs;
 	int64_t delta;
 	double share, low, high;
 	bool is_old;
@@ -64,6 +66,8 @@ static const struct field tree_fields[] = {
 	{ "bytes", NUMBER(bytes) },
 	{ "count", COUNT(count), LIMITS("minimum": 1) },
 	{ "line", POSITIVE(line) },
+	{ "rings", COUNT(rings) },
+	{ "boughs", COUNT(boughs) },
 	{ "delta", SIGNED(delta) },
 	{ "share", REAL(share), LATER, "of all trees" },
 	{ "range", INTERVAL(REALS, true, low, high) },
@@ -115,8 +119,8 @@ static void test_known_values(void **state)
 {
 	static const struct leaf leaves[] = { { 3 }, { 4 }, { 5 } };
 	static const char *const texts[] = { "a", "b\x1b" };
-	struct tree tree = { .bytes = 7, .count = 2, .line = 12, .delta = -5, .share = 0.5, .low = 1,
-		.high = 2, .is_old = true, .name = "oak", .why = "grown", .place = "wood",
+	struct tree tree = { .bytes = 7, .count = 2, .line = 12, .rings = 70, .boughs = 8,
+		.twigs = 99, .delta = -5, .share = 0.5, .low = 1, .high = 2, .is_old = true, .name = "oak", .why = "grown", .place = "wood",
 		.colour = BLUE, .address = 0x1f, .leaf = { 9 }, .best = &leaves[1],
 		.leaves = leaves, .leaf_count = 3, .texts = texts, .text_count = 2 };
 	struct json_object *document = written(&tree, 2);
@@ -125,6 +129,8 @@ static void test_known_values(void **state)
 	assert_string_equal(of(document, "schema"), "\"cuflight.tree\\/1\"");
 	assert_string_equal(of(document, "bytes"), "7");
 	assert_string_equal(of(document, "line"), "12");
+	assert_string_equal(of(document, "rings"), "70");
+	assert_string_equal(of(document, "boughs"), "8");
 	assert_string_equal(of(document, "delta"), "-5");
 	assert_string_equal(of(document, "share"), "0.5");
 	assert_string_equal(of(document, "range"), "[1.0,2.0]");
