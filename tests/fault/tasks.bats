@@ -24,7 +24,7 @@ same_as_native() {
 in_all_modes() {
 	local mode
 	observe native "$BATS_FILE_TMPDIR/memory_tasks" "$1"
-	for mode in host=full {,,}host=sampled:sample=4KiB host=full:mmap=1; do
+	for mode in {,,}host=full {,,}host=sampled:sample=4KiB {,,}host=full:mmap=1; do
 		same_as_native "$1" "$mode:size=16MiB"
 	done
 }

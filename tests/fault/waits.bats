@@ -58,12 +58,12 @@ CHECK
 	readable_in "$output" 18
 }
 
-# mimalloc, built with assertions, ends one of a thousand such programs itself
+# mimalloc, built with assertions, ends one of a thousand such programs itself, without us as well
 aborts_by_itself() { grep -qs '^mimalloc: assertion failed' "$home/native.err" "$home/recorded.err"; }
 
 # jemalloc's statistics need its locks, tcmalloc's too
 @test "ends of a process in which another allocator's lock is held for ever" {
-	local name path microseconds way found=''
+	local name path microseconds way found='' aborted=0
 	compile allocator_ends allocator_ends.c -fno-optimize-sibling-calls
 	for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
 		path=$(/sbin/ldconfig -p | awk -v name="$name" '$1 == name { print $NF; exit }')
@@ -77,11 +77,12 @@ aborts_by_itself() { grep -qs '^mimalloc: assertion failed' "$home/native.err" "
 					"CUFLIGHT_OUTPUT=$output/" \
 					CUFLIGHT_OPTIONS=start=1:size=4MiB:stack_depth=2 \
 					"$home/allocator_ends" $way $microseconds
-				aborts_by_itself || compare
+				if aborts_by_itself; then aborted=$((aborted + 1)); else compare; fi
 			done
 		done
 	done
 	[ -n "$found" ] || skip "no other allocator is installed"
+	[ "$aborted" -le 1 ]
 	readable_in "$output" 16
 }
 
