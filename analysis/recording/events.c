@@ -237,10 +237,8 @@ static void end_listening(const struct merge *merge, const struct events *events
 	listener->end(listener->state);
 }
 
-struct events *events_new(const struct reader *reader) { return events_heard(reader, NULL); }
-
 /* Merges both rings at once: a gap in the numbers is a loss only if neither ring has the number. */
-struct events *events_heard(const struct reader *reader, const struct events_listener *listener)
+struct events *events_new(const struct reader *reader, const struct events_listener *listener)
 {
 	struct events *rings[RINGS] = { ring_new(reader, CUF_SEC_RING),
 					ring_new(reader, CUF_SEC_FRAMEWORK_RING) };

@@ -53,9 +53,8 @@ struct events_listener {
 	void (*forget)(void *state);
 	void *state;
 };
-/* The events of the device ring; those of the framework ring are its member. */
-struct events *events_heard(const struct reader *reader, const struct events_listener *listener);
-struct events *events_new(const struct reader *reader);
+/* The events of the device ring; those of the framework ring are its member. listener: or NULL. */
+struct events *events_new(const struct reader *reader, const struct events_listener *listener);
 void events_free(struct events *events); /* NULL is fine */
 /* Forgets what came after that number, in both rings. */
 void events_cut(struct events *events, uint64_t seq);

@@ -31,7 +31,7 @@ extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled 
 /*
  * ---- the failed requests, and what came before and after each ----
  *
- * They are heard while the events are put in order (events_heard): their table is there before.
+ * They are heard while the events are put in order (events_new): their table is there before.
  * A request without a later event has nothing after it. Of a recording that is being written,
  * later events than its moment do not count. Heap memory, freed by failures_free.
  */

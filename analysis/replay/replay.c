@@ -355,7 +355,7 @@ bool replay_still(const struct reader *reader, const struct events_listener *lis
 	uint64_t seq = reader->until_seq;
 
 	replay_ledger(reader, live, exact);
-	*events = events_heard(reader, listener);
+	*events = events_new(reader, listener);
 	undo_ring(*events, (*events)->framework, CUF_UNKNOWN, seq, live);
 	undo_ring((*events)->framework, (*events)->framework, CUF_UNKNOWN, seq, live);
 	exact->device &= is_complete(*events, seq);

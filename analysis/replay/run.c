@@ -125,7 +125,7 @@ static void read_events(struct run_process *process)
 
 	process->failures = failures_new(process->reader);
 	listener = failures_listener(process->failures);
-	process->events = events_heard(process->reader, &listener);
+	process->events = events_new(process->reader, &listener);
 }
 
 /* The events of each process, then the ledger of each. */

@@ -12,7 +12,7 @@
 
 static void say_events(const struct reader *reader, uint32_t pid)
 {
-	struct events *events = events_new(reader);
+	struct events *events = events_new(reader, NULL);
 	struct event_merge merge;
 	struct cuf_event event;
 	event_merge_begin(&merge, events, 0);

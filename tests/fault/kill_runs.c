@@ -205,7 +205,7 @@ static void tally_add(const struct check *check, struct tally *tally, uint32_t t
 
 static void tally_events(const struct check *check, struct tally *tally)
 {
-	struct events *events = events_new(check->reader);
+	struct events *events = events_new(check->reader, NULL);
 	struct host_stream *stream = host_stream_new(check->reader);
 	struct host_event host;
 

@@ -205,7 +205,8 @@ static void write_field(struct fields *fields, const struct field *field, const 
 				  at ? value_of(fields, field, at) : NULL);
 }
 
-void fields_write(struct fields *fields, const struct shape *shape, const void *object)
+/* The members of an object, into the one that is open. */
+static void write_members(struct fields *fields, const struct shape *shape, const void *object)
 {
 	for (size_t i = 0; i < shape->count; i++)
 		write_field(fields, &shape->fields[i], object);
@@ -219,7 +220,7 @@ void fields_row(struct fields *fields, const char *key, const struct shape *shap
 		return;
 	}
 	json_stream_object(fields->stream, key);
-	fields_write(fields, shape, object);
+	write_members(fields, shape, object);
 	json_stream_close(fields->stream);
 }
 
@@ -230,7 +231,7 @@ bool fields_document(struct fields *fields, const struct shape *shape, const voi
 	snprintf(schema, sizeof schema, "cuflight.%s/1", shape->name);
 	json_stream_object(fields->stream, NULL);
 	json_stream_value(fields->stream, "schema", json_text(schema));
-	fields_write(fields, shape, object);
+	write_members(fields, shape, object);
 	json_stream_close(fields->stream);
 	return json_stream_end(fields->stream);
 }

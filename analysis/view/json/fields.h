@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The keys of our JSON documents as tables: a row a key, with what it is made from, its type and
- * what it means. The document is written from these rows (fields_write) and so is its published
+ * what it means. The document is written from these rows (fields_document) and so is its published
  * schema (schema_json). The unit is the key's ending: _bytes, _ns, _s; without one it is a count.
  *
  * Rows are made by the macros below, of the struct that OF names:
@@ -151,8 +151,6 @@ struct shape {
 extern const struct words basis_words;
 extern const struct shape frame_shape; /* of a stack */
 
-/* The members of an object, into the one that is open. */
-void fields_write(struct fields *fields, const struct shape *shape, const void *object);
 /* A row of the list that is open, or a member; object NULL: null. */
 void fields_row(struct fields *fields, const char *key, const struct shape *shape,
 		const void *object);

@@ -3,7 +3,7 @@
 #include "analysis/view/json/shapes.h"
 
 static const char *const sorts[] = { "phase", "request", "mark" };
-const struct words phase_sort_words = WORDS("phase_sort", sorts);
+static const struct words phase_sort_words = WORDS("phase_sort", sorts);
 const struct words phase_source_words = WORDS("phase_source", phase_source_names,
 	.meaning = "cuflight.h; NVTX; what the memory did");
 

@@ -148,7 +148,7 @@ static void test_requests__peak_and_floor(void **state)
 	facts_free(facts);
 	struct reader *reader;
 	assert_int_equal(reader_open_memory(m->data, m->bytes, &reader, NULL), 0);
-	struct events *events = events_new(reader);
+	struct events *events = events_new(reader, NULL);
 	units = units_begin(&quiet, &consumer);
 	sweep_events(events, &consumer, 1);
 	assert_int_equal(quiet.requests, 30);

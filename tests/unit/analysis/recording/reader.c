@@ -241,7 +241,7 @@ static void test_reader__torn_records_are_left_out(void **state)
 	};
 	events[1].seq = 0;
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	assert_int_equal(e->count, 4);
 	assert_int_equal(events_get(e, 1).seq, 3);
 	/* nothing was overwritten: a call that never finished */

@@ -89,7 +89,7 @@ static void test_replay__forward_is_backward_is_ledger(void **state)
 	struct events *e;
 	struct replay_exact exact;
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	assert_int_equal(e->count + e->framework->count, maker->h->next_seq);
 	assert_int_equal(e->complete_since, 0);
 	assert_int_equal(e->framework->complete_since, 0);
@@ -129,7 +129,7 @@ static void test_replay__back_step_by_step(void **state)
 	struct events *e;
 	uint64_t from = CUF_UNKNOWN;
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	replay_now(r, &live);
 	for (uint64_t seq = maker->h->next_seq; seq < CUF_UNKNOWN; from = seq, seq -= 61) {
 		assert_true(replay_back(e, from, seq, &live, &exact));
@@ -165,7 +165,7 @@ static void test_replay__each_ring_is_exact_by_itself(void **state)
 		maker_block_freed(maker, 0x700000000000 + i % 7 * MiB);
 	}
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	assert_int_equal(e->complete_since, 0);
 	assert_int_equal(e->framework->count + maker->h->framework_overwritten, 1000);
 	assert_true(e->framework->complete_since > other);
@@ -204,7 +204,7 @@ static void test_replay__roles_are_learnt_again(void **state)
 	second = maker_alloc(maker, 0x700000000000, 6000, 3);
 	maker_free(maker, 0x700000000000);
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	replay_at(r, e, second, &live, &exact);
 	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_NONE);
 	liveset_fini(&live);
@@ -233,7 +233,7 @@ static void test_replay__births_are_found_again(void **state)
 	middle = maker_alloc(maker, 0x700000200000, 6000, 4);
 	maker_free(maker, 0x700000000000);
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	replay_at(r, e, middle, &live, &exact);
 	assert_int_equal(live.count, 2);
 	assert_int_equal(liveset_find(&live, 0x700000000000)->seq, born);
@@ -256,7 +256,7 @@ static void test_replay__a_wrapped_ring_says_so(void **state)
 	struct replay_exact exact;
 	assert_true(maker->h->overwritten > 1000);
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	assert_int_equal(e->count + maker->h->overwritten + e->framework->count +
 	                         maker->h->framework_overwritten,
 	                 maker->h->next_seq);
@@ -289,7 +289,7 @@ static void test_replay__hidden_blocks_come_back(void **state)
 	maker_alloc(maker, 0x700000000000, 7000, 4);
 	maker->h->replaced = 1;
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	replay_at(r, e, first, &live, &exact);
 	assert_int_equal(live.count, 1);
 	assert_int_equal(liveset_find(&live, 0x700000000000)->bytes, 5000);
@@ -312,7 +312,7 @@ static void test_replay__descending_lanes_are_sorted(void **state)
 	events[3].seq = 18;
 	events[17].seq = 4;
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
-	e = events_new(r);
+	e = events_new(r, NULL);
 	assert_int_equal(e->count, 20);
 	for (size_t i = 0; i < 20; i++)
 		assert_int_equal(events_get(e, i).seq, i + 1);

@@ -60,7 +60,7 @@ static void test_sweep__each_sees_all_events_once_until_it_has_enough(void **sta
 {
 	struct maker *maker = make();
 	struct reader *reader = open_made(maker);
-	struct events *events = events_new(reader);
+	struct events *events = events_new(reader, NULL);
 	size_t all = events->count + events->framework->count;
 	struct seen seen[3] = { { .most = SIZE_MAX }, { .most = 1 }, { .most = 100 } };
 	struct sweep_consumer consumers[4] = { { take, &seen[0] }, { take, &seen[1] },
@@ -104,7 +104,7 @@ static struct heard hear_all(const struct maker *maker)
 	struct heard heard = { 0 };
 	struct reader *reader = open_made(maker);
 
-	events_free(events_heard(reader, &(struct events_listener){ hear, hear_end, forget,
+	events_free(events_new(reader, &(struct events_listener){ hear, hear_end, forget,
 								    &heard }));
 	reader_close(reader);
 	return heard;
@@ -154,7 +154,7 @@ static void test_driver_history__every_moment_is_that_of_a_walk_from_the_start(v
 {
 	struct maker *maker = make();
 	struct reader *reader = open_made(maker);
-	struct events *events = events_new(reader);
+	struct events *events = events_new(reader, NULL);
 	struct driver_history *history = driver_history_new(events);
 	struct sweep_consumer consumer = driver_history_consumer(history);
 	uint64_t said = CUF_UNKNOWN, since = 0, later, before;
