@@ -9,8 +9,7 @@
  * errs on the side of hiding: a harmless value behind a name such as --auth is a secret, too. What
  * is hidden already ("***") is no secret.
  */
-#ifndef BOTH_SECRETS_H
-#define BOTH_SECRETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ bool secrets_find(struct secrets_search *search, struct secret *found);
 
 /* True for a name whose value is a secret, as "HF_TOKEN" or "--password". */
 bool secrets_is_name(const char *name, size_t name_bytes, const char *value, size_t value_bytes);
-
-#endif

@@ -11,13 +11,10 @@
  * matter. Decimals after the sixth are ignored, and a part of a byte is. False: it is no size, or
  * has more than 64 bits; then *out is not written.
  */
-#ifndef BOTH_SIZES_H
-#define BOTH_SIZES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 bool sizes_read(const char *text, size_t bytes, uint64_t *out);
-
-#endif

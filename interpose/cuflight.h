@@ -19,8 +19,7 @@
  * The first call makes the recorder create its file, if there is none yet. C (C99 and later) and
  * C++. Version 1: functions are only added.
  */
-#ifndef CUFLIGHT_H
-#define CUFLIGHT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -173,6 +172,4 @@ private:
 	uint64_t id_;
 };
 }
-#endif
-
 #endif

@@ -7,8 +7,7 @@
  * start the shorter one. value is the caller's. The caller owns the struct (zeroed at first) and
  * ends it with fini. Dies on exhaustion.
  */
-#ifndef ADDRESS_RANGES_H
-#define ADDRESS_RANGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void address_ranges_sort(struct address_ranges *ranges);
 const struct address_range *address_ranges_find(const struct address_ranges *ranges,
 						uint64_t address);
 void address_ranges_fini(struct address_ranges *ranges);
-
-#endif

@@ -4,8 +4,7 @@
  * UTF-8, no control characters. Contract: pure; never allocates; out is always
  * NUL-terminated and never ends inside a character.
  */
-#ifndef ANALYSIS_BASE_CLEAN_H
-#define ANALYSIS_BASE_CLEAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ void clean_utf8(char *out, size_t bytes, const char *text);
 size_t clean_character(const char *text);
 /* Columns that a clean text takes on a terminal: one a character. */
 size_t clean_columns(const char *text);
-
-#endif

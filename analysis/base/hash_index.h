@@ -9,8 +9,7 @@
  *
  * replay/liveset.c has a table of its own: it stores whole blocks in the slots and removes them.
  */
-#ifndef ANALYSIS_BASE_HASH_INDEX_H
-#define ANALYSIS_BASE_HASH_INDEX_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ uint64_t hash_index_text(const struct hash_index *index, const char *text);
 /* The place of a key's number. Where that is 0 the key is new, and the caller stores its number
  * before the next call. */
 uint32_t *hash_index_place(struct hash_index *index, uint64_t key);
-
-#endif

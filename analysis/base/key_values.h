@@ -5,8 +5,7 @@
  * Contract: the text is hostile and only read. A key is matched at the beginning of a line.
  * CUF_UNKNOWN is returned for a key that is absent or whose value is no number.
  */
-#ifndef ANALYSIS_BASE_KEY_VALUES_H
-#define ANALYSIS_BASE_KEY_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ struct key_class {
 	uint64_t class, first, second;
 };
 bool key_next_class(const char **at, const char *family, struct key_class *out);
-
-#endif

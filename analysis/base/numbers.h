@@ -5,8 +5,7 @@
  * Contract: pure. Functions that do not name the unknown treat it as the largest number, so a
  * caller checks for it first.
  */
-#ifndef ANALYSIS_BASE_NUMBERS_H
-#define ANALYSIS_BASE_NUMBERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ static inline int largest_number_first(const void *a, const void *b)
 {
 	return compare_numbers(*(const uint64_t *)b, *(const uint64_t *)a);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * only what belongs to it, so results do not depend on the number of threads. threads 0: as many
  * as this process has CPUs. Where no thread can be made the caller does all pieces.
  */
-#ifndef ANALYSIS_BASE_PARALLEL_H
-#define ANALYSIS_BASE_PARALLEL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ void parallel_each(size_t count, unsigned threads, void (*run)(void *context, si
 		   void *context);
 /* How many threads `threads` stands for; at least 1. */
 unsigned parallel_threads(unsigned threads);
-
-#endif

@@ -3,8 +3,7 @@
  * Paths as text: the last component, and the form that a shell accepts.
  * Contract: pure; no allocation, no system call; out is always NUL-terminated and cut to fit.
  */
-#ifndef ANALYSIS_BASE_PATHS_H
-#define ANALYSIS_BASE_PATHS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void path_quote_shell(const char *path, char *out, size_t bytes);
  * recorded, words separated by blanks; neither may be NULL. "?" where both are empty.
  */
 void program_name(const char *exe, const char *cmdline, char *out, size_t bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * watchdog has effects. Returns a descriptor for reading, which the caller closes, or -1 with errno
  * set and *why pointing to a reason; why may be NULL. The reason is a constant or strerror's.
  */
-#ifndef ANALYSIS_BASE_REGULAR_FILE_H
-#define ANALYSIS_BASE_REGULAR_FILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ enum file_writers file_writers(int fd);
 
 /* When the file was made, by CLOCK_REALTIME; 0: its file system does not keep that. */
 uint64_t file_birth_ns(int fd);
-
-#endif

@@ -8,11 +8,8 @@
  * ascending. Stable: a sort by a second key, then by the first, orders by both. Needs up to 32
  * bytes an item while it runs. One thread.
  */
-#ifndef ANALYSIS_BASE_SORT_H
-#define ANALYSIS_BASE_SORT_H
+#pragma once
 
 #include <stddef.h>
 
 void sort_by_number(void *items, size_t count, size_t item_bytes, size_t key);
-
-#endif

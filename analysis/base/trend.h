@@ -5,8 +5,7 @@
  * Contract: count is at most TREND_MAX and x ascends. A result that the series does not determine
  * is NAN.
  */
-#ifndef ANALYSIS_BASE_TREND_H
-#define ANALYSIS_BASE_TREND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -43,5 +42,3 @@ struct trend_steps {
 	double rise, fall, rise_first_half, rise_second_half;
 };
 struct trend_steps trend_steps(const double *y, size_t count);
-
-#endif

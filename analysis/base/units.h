@@ -6,8 +6,7 @@
  * Contract: no allocation, no locale, any thread. struct unit_text is returned by value; its text
  * is valid until the end of the full expression, as in printf("%s", units_bytes(n).s).
  */
-#ifndef ANALYSIS_BASE_UNITS_H
-#define ANALYSIS_BASE_UNITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ bool units_parse_count(const char *text, uint64_t *count);
  * are zero, so the driver was not asked. */
 enum { UUID_TEXT = 48 };
 const char *uuid_text(const uint8_t uuid[16], char out[UUID_TEXT]);
-
-#endif

@@ -6,8 +6,7 @@
  * Contract: never NULL, also for 0 bytes; products are checked for overflow; free with free(). An
  * arena holds many small objects that are freed together; it is not thread-safe.
  */
-#ifndef ANALYSIS_BASE_XALLOC_H
-#define ANALYSIS_BASE_XALLOC_H
+#pragma once
 
 #include <stddef.h>
 
@@ -31,5 +30,3 @@ char *arena_format(struct arena *arena, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* A copy of an array; NULL when count is 0. */
 void *arena_copy(struct arena *arena, const void *items, size_t count, size_t bytes);
-
-#endif

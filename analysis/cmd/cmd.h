@@ -8,8 +8,7 @@
  * commands that it is part of. It returns the exit status. Results go to stdout, everything else
  * goes to stderr through cli/say.h. main checks afterwards that stdout was written completely.
  */
-#ifndef CMD_CMD_H
-#define CMD_CMD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ extern const struct cmd *const cmd_table[];
 
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name); /* NULL: none */
 const char *cmd_nearest(const struct cmd *const *commands, const char *typed);   /* NULL: none */
-
-#endif

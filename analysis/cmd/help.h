@@ -3,8 +3,7 @@
  * The help texts of commands, made from their tables. Contract: writes to out, at most 80 columns;
  * write errors stay in the stream.
  */
-#ifndef ANALYSIS_CMD_HELP_H
-#define ANALYSIS_CMD_HELP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ struct help_advice {
 	char words[600];
 };
 bool help_cause_advice(const char *id, size_t index, struct help_advice *out);
-
-#endif

@@ -6,8 +6,7 @@
  * Contract: plain data, in the arena of the run. Figures are bytes and counts of this process's
  * blocks; unknown is CUF_UNKNOWN. An array and its count are one pair; an empty one may be NULL.
  */
-#ifndef ANALYSIS_DEVICE_FRAGMENTATION_H
-#define ANALYSIS_DEVICE_FRAGMENTATION_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/fact_types.h"
@@ -109,5 +108,3 @@ struct fact_fragmentation {
 	size_t framework_count;
 	enum fact_basis basis;
 };
-
-#endif

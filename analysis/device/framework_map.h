@@ -8,8 +8,7 @@
  * range has the blocks [first, first + count). Blocks are cut at 2^58. A block in no range has
  * range FACT_NONE. framework_segments.h decides which ranges are segments.
  */
-#ifndef ANALYSIS_DEVICE_FRAMEWORK_MAP_H
-#define ANALYSIS_DEVICE_FRAMEWORK_MAP_H
+#pragma once
 
 #include "analysis/device/holes.h"
 #include "analysis/recording/fact_types.h"
@@ -49,5 +48,3 @@ struct framework_map {
 /* Reads the live set of one device. Blocks that the host holds are left out. */
 void framework_map_make(const struct device_blocks *blocks, struct framework_map *out);
 void framework_map_fini(struct framework_map *map);
-
-#endif

@@ -8,8 +8,7 @@
  * have id and process only. requested_bytes: the request that the holes should serve; CUF_UNKNOWN:
  * none, so all segments count.
  */
-#ifndef ANALYSIS_DEVICE_FRAMEWORK_SEGMENTS_H
-#define ANALYSIS_DEVICE_FRAMEWORK_SEGMENTS_H
+#pragma once
 
 #include "analysis/device/framework_map.h"
 #include "analysis/device/owners.h"
@@ -36,5 +35,3 @@ struct framework_report {
 };
 struct framework_report framework_reported(const struct events *events, unsigned device,
 					   uint64_t seq);
-
-#endif

@@ -8,8 +8,7 @@
  * fills the rest. The edges of a page end a hole. Blocks are cut at 2^58 and overlapping ones
  * count once, so sums cannot overflow.
  */
-#ifndef ANALYSIS_DEVICE_HOLES_H
-#define ANALYSIS_DEVICE_HOLES_H
+#pragma once
 
 #include "analysis/device/fragmentation.h"
 #include "analysis/recording/reader.h"
@@ -69,5 +68,3 @@ struct span {
  * Sorted by address, ASYNC by pool and address. Heap memory; count may be 0. */
 struct span *holes_collect(const struct liveset *live, unsigned kind, unsigned device,
 			   size_t *count);
-
-#endif

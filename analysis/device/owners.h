@@ -12,8 +12,7 @@
  * Contract: device is the ordinal in that process. Rows and fragmentation are in the arena.
  * Figures are bytes; CUF_UNKNOWN counts nothing.
  */
-#ifndef ANALYSIS_DEVICE_OWNERS_H
-#define ANALYSIS_DEVICE_OWNERS_H
+#pragma once
 
 #include "analysis/device/holes.h"
 #include "analysis/replay/driver_state.h"
@@ -121,5 +120,3 @@ struct fact_owner_row *owners_rows(const struct owners_question *question, struc
 /* What packing would free at most: whole pages of free memory, all holes, and the slack of pools
  * and frameworks. CUF_UNKNOWN when free memory is unknown. */
 uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes);
-
-#endif

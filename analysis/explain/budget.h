@@ -17,8 +17,7 @@
  *
  * Contract: pure. Bytes CUF_UNKNOWN: the thing is not there.
  */
-#ifndef ANALYSIS_EXPLAIN_BUDGET_H
-#define ANALYSIS_EXPLAIN_BUDGET_H
+#pragma once
 
 #include "analysis/explain/evidence/demand.h"
 
@@ -55,5 +54,3 @@ bool budget_is_enough(const struct budget *budget, enum removed what);
 /* And for how long: in units of what grew; INFINITY: no limit in sight. */
 double budget_lasts(const struct budget *budget, enum removed what);
 struct budget_verdict budget_decide(const struct budget *budget);
-
-#endif

@@ -3,8 +3,7 @@
  * A verdict: why memory ran out, or what grows, with its evidence and what to change. The rules
  * are in causes.h. Contract: as in facts/facts.h.
  */
-#ifndef ANALYSIS_EXPLAIN_CAUSE_H
-#define ANALYSIS_EXPLAIN_CAUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/fact_types.h"
@@ -70,5 +69,3 @@ struct fact_cause {
 	enum fact_marks marks;
 	bool is_page_lock;        /* what was refused is no memory of the device */
 };
-
-#endif

@@ -5,8 +5,7 @@
  * takes part in a verdict. Contract: constant texts; one row for each name_id of cause_rules, which
  * tests/unit/analysis/cmd/help_causes.c checks.
  */
-#ifndef ANALYSIS_EXPLAIN_CAUSE_GUIDE_H
-#define ANALYSIS_EXPLAIN_CAUSE_GUIDE_H
+#pragma once
 
 struct cause_guide {
 	const char *name_id;
@@ -18,5 +17,3 @@ extern const struct cause_guide cause_guides[]; /* ends with a row without a nam
 
 /* NULL: no such row. */
 const struct cause_guide *cause_guide_find(const char *name_id);
-
-#endif

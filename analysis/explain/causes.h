@@ -20,8 +20,7 @@
  * id; they are different signs of one cause. Weights and thresholds were set by reasoning and with
  * generated victims (tests/e2e/README.md), not with a corpus of real failures.
  */
-#ifndef ANALYSIS_EXPLAIN_CAUSES_H
-#define ANALYSIS_EXPLAIN_CAUSES_H
+#pragma once
 
 #include "analysis/explain/cause.h"
 #include "analysis/explain/evidence/evidence.h"
@@ -117,5 +116,3 @@ struct cause_advice {
 bool cause_fits(const char *id, const char *causes);
 /* False: index is beyond the last row. */
 bool cause_advice_row(size_t index, struct cause_advice *out);
-
-#endif

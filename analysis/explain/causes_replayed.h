@@ -4,8 +4,7 @@
  * leaves. Contract: changes the list in place; texts are in the arena of the run. Without a replay
  * of this incident, or where the replay is unlike the recording, the advice stays as it is.
  */
-#ifndef ANALYSIS_EXPLAIN_CAUSES_REPLAYED_H
-#define ANALYSIS_EXPLAIN_CAUSES_REPLAYED_H
+#pragma once
 
 #include "analysis/explain/cause.h"
 #include "analysis/explain/evidence/evidence.h"
@@ -13,5 +12,3 @@
 /* fixes has room for fixes_max; id: of the cause. */
 void fixes_replay(struct build *build, const struct evidence *evidence, const char *id,
 		  struct fact_fix *fixes, size_t *count, size_t fixes_max);
-
-#endif

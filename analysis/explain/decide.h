@@ -5,13 +5,10 @@
  * Contract: of a failed request for device memory. A removal has a row if a rule that names it
  * applies; what the row is has a name on the stack, or is inferred from its shape.
  */
-#ifndef ANALYSIS_EXPLAIN_DECIDE_H
-#define ANALYSIS_EXPLAIN_DECIDE_H
+#pragma once
 
 #include "analysis/explain/budget.h"
 #include "analysis/explain/causes.h"
 
 struct budget cause_budget(const struct evidence *evidence);
 struct ranking cause_decide(const struct evidence *evidence);
-
-#endif

@@ -6,8 +6,7 @@
  * facts_free; or a negative enum reader_error_code, a filled struct reader_error, and *out NULL.
  * options and error may be NULL.
  */
-#ifndef ANALYSIS_EXPLAIN_FACTS_BUILD_H
-#define ANALYSIS_EXPLAIN_FACTS_BUILD_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 #include "analysis/recording/reader_error.h"
@@ -28,5 +27,3 @@ const struct facts *facts_at_peak(const struct facts *facts, struct symbols *sym
 /* With options.whole_replay: the requests to play again; NULL: there are none. */
 struct replayed;
 struct trace *facts_trace(const struct facts *facts, struct replayed *about);
-
-#endif

@@ -5,8 +5,7 @@
  * to play. symbols: names of functions that the recorder did not note; NULL for none. steps_max: as
  * in trace_options.
  */
-#ifndef ANALYSIS_EXPLAIN_REPLAYED_H
-#define ANALYSIS_EXPLAIN_REPLAYED_H
+#pragma once
 
 #include "analysis/facts/passes/build.h"
 #include "analysis/what_if/trace.h"
@@ -22,5 +21,3 @@ struct trace_walk *replayed_begin(const struct build *build, uint32_t process, s
 /* When the facts of devices and call sites are complete. */
 struct trace *replayed_trace(struct trace_walk *walk, struct run *run, const struct facts *facts,
 			     struct symbols *symbols, struct replayed *about);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * What the recorder saw and what it did not see. Contract: as in facts.h.
  */
-#ifndef ANALYSIS_FACTS_COVERAGE_H
-#define ANALYSIS_FACTS_COVERAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ struct fact_coverage {
 	bool other_gpus; /* a runtime of another vendor's GPUs was used */
 	bool complete; /* nothing dropped, cut or overwritten */
 };
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * One device of the run at its moment. Contract: as in facts.h.
  */
-#ifndef ANALYSIS_FACTS_DEVICE_H
-#define ANALYSIS_FACTS_DEVICE_H
+#pragma once
 
 #include "analysis/device/owners.h"
 #include "analysis/facts/moment.h"
@@ -30,5 +29,3 @@ struct fact_device {
 	struct fact_layer largest_free[LAYER_MAX];
 	struct fact_fragmentation fragmentation;
 };
-
-#endif

@@ -13,8 +13,7 @@
  * times, NAN for doubles; it is never 0. Devices are indices into facts.devices, processes into
  * facts.processes; FACT_NONE is "none".
  */
-#ifndef ANALYSIS_FACTS_FACTS_H
-#define ANALYSIS_FACTS_FACTS_H
+#pragma once
 
 #include "analysis/facts/coverage.h"
 #include "analysis/facts/device.h"
@@ -86,5 +85,3 @@ struct facts_options {
 	/* Borrowed: function names that show what blocks are for; NULL: only the recording's. */
 	struct symbols *symbols;
 };
-
-#endif

@@ -5,8 +5,7 @@
  * until the next call; its texts live as long as the struct frames (texts are foreign:
  * clean.h before printing). Unknown is NULL or 0. One thread.
  */
-#ifndef ANALYSIS_FACTS_FRAMES_H
-#define ANALYSIS_FACTS_FRAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void frame_function(const struct frame *frame, char *out, size_t bytes);
  * "module+0x1f2c" or the address.
  */
 void frame_text(const struct frame *frame, char *out, size_t bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * Host memory of one process: what is live, what resident memory consists of, what its allocator
  * keeps and what would release it. Contract: as in facts.h.
  */
-#ifndef ANALYSIS_FACTS_HOST_H
-#define ANALYSIS_FACTS_HOST_H
+#pragma once
 
 #include "analysis/host/allocator_stats.h"
 
@@ -116,5 +115,3 @@ struct fact_host {
 	uint64_t thread_count; /* most at one time of threads with a recorded call */
 	uint64_t alloc_bytes; /* of all calls, with malloc_basis; CUF_UNKNOWN: off */
 };
-
-#endif

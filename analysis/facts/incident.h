@@ -3,8 +3,7 @@
  * A request that failed, with its retries and the state of memory at that moment.
  * Contract: as in facts.h. Figures are those of the last attempt unless a comment states otherwise.
  */
-#ifndef ANALYSIS_FACTS_INCIDENT_H
-#define ANALYSIS_FACTS_INCIDENT_H
+#pragma once
 
 #include "analysis/device/owners.h"
 #include "analysis/facts/limit.h"
@@ -78,5 +77,3 @@ struct fact_incident {
 	enum fact_basis phase_basis;
 	const struct fact_cause *cause; /* explain/cause.h; NULL: not judged */
 };
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Contract: pure. CUF_UNKNOWN: no limit, or a recording of before the limits were recorded.
  */
-#ifndef ANALYSIS_FACTS_LIMIT_H
-#define ANALYSIS_FACTS_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ extern const struct fact_limit_words {
  */
 enum fact_limit_kind fact_limit_refused(const struct fact_limit *limits, uint64_t requested_bytes,
 					bool is_mapped);
-
-#endif

@@ -4,8 +4,7 @@
  * lately, what state each call site is in, and when a resource will be used up. explain/live/
  * fills it. Contract: as in facts.h.
  */
-#ifndef ANALYSIS_FACTS_LIVE_H
-#define ANALYSIS_FACTS_LIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,5 +82,3 @@ struct judgement {
 	const struct live_resource *resources;
 	size_t resource_count;
 };
-
-#endif

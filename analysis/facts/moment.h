@@ -3,8 +3,7 @@
  * The moment that devices, owners, fragmentation, host and call sites are reported for.
  * Contract: as in facts.h.
  */
-#ifndef ANALYSIS_FACTS_MOMENT_H
-#define ANALYSIS_FACTS_MOMENT_H
+#pragma once
 
 #include "analysis/recording/fact_types.h"
 
@@ -19,5 +18,3 @@ struct fact_moment {
 	uint64_t incident; /* id; 0 unless kind is MOMENT_INCIDENT */
 	enum fact_basis basis; /* estimated: events since then were overwritten */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * Phases of a process in the report: what it marked (cuflight.h, NVTX) and what was inferred.
  * Contract: as in facts.h.
  */
-#ifndef ANALYSIS_FACTS_PHASE_H
-#define ANALYSIS_FACTS_PHASE_H
+#pragma once
 
 #include "analysis/growth/phases.h"
 
@@ -50,5 +49,3 @@ const struct fact_phase *phase_at(const struct fact_process *process, uint32_t t
  * several and none of this thread. */
 const struct fact_phase *request_at(const struct fact_process *process, uint32_t tid,
 				    uint64_t time_ns);
-
-#endif

@@ -7,8 +7,7 @@
  * and copied into the caller's struct place, cut to fit (clean.h before printing). The
  * frames are borrowed and must outlive the places. One thread.
  */
-#ifndef ANALYSIS_FACTS_PLACES_H
-#define ANALYSIS_FACTS_PLACES_H
+#pragma once
 
 #include "analysis/facts/frames.h"
 
@@ -64,5 +63,3 @@ void place_text(const struct place *place, char *out, size_t bytes);
  */
 void place_line(struct places *places, const struct fact_stack *stack, size_t columns, char *out,
 		size_t bytes);
-
-#endif

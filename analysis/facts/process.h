@@ -3,8 +3,7 @@
  * One recorded process: identity, how it ended, what its recording holds, its memory over time.
  * Contract: as in facts.h.
  */
-#ifndef ANALYSIS_FACTS_PROCESS_H
-#define ANALYSIS_FACTS_PROCESS_H
+#pragma once
 
 #include "analysis/facts/host.h"
 #include "analysis/facts/live.h"
@@ -124,5 +123,3 @@ struct fact_process_group {
 	uint64_t median_bytes; /* of what the peers held */
 	uint32_t outlier; /* the peer that held most, if it stands out */
 };
-
-#endif

@@ -3,8 +3,7 @@
  * How fast the call sites of one row grow, together. Contract: pure; a rate is known where it is
  * that of the whole row, to a tenth: a rougher one is not printed.
  */
-#ifndef ANALYSIS_FACTS_RATE_H
-#define ANALYSIS_FACTS_RATE_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 
@@ -20,5 +19,3 @@ void fact_rate_add(struct fact_rate *rate, const struct fact_site *site);
 uint64_t fact_rate_per_s(const struct fact_rate *rate);
 /* Bytes with each request that the program marks; 0: not known. */
 uint64_t fact_rate_per_request(const struct fact_rate *rate);
-
-#endif

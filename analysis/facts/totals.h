@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of a whole run, over its processes and devices. Contract: pure; as in facts.h. */
-#ifndef ANALYSIS_FACTS_TOTALS_H
-#define ANALYSIS_FACTS_TOTALS_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 
@@ -16,5 +15,3 @@ uint64_t facts_host_peak(const struct facts *facts);
  * nothing failed or leaks, and half of what it held then is gone.
  */
 bool facts_ask_for_peak(const struct facts *facts);
-
-#endif

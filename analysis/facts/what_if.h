@@ -3,8 +3,7 @@
  * Settings under which the requests of the fatal incident were played again. Contract: as in
  * facts.h. Only a request that PyTorch refused is played, and only its last 131,072 events.
  */
-#ifndef ANALYSIS_FACTS_WHAT_IF_H
-#define ANALYSIS_FACTS_WHAT_IF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ struct fact_what_ifs {
 	const struct fact_what_if *rows; /* as struct what_if orders them */
 	size_t count;
 };
-
-#endif

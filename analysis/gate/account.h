@@ -11,8 +11,7 @@
  * end to a peak may do it in between: each event is undone once. *out is freed by account_free.
  * Stacks have a copy of their addresses, in the arena.
  */
-#ifndef ANALYSIS_GATE_ACCOUNT_H
-#define ANALYSIS_GATE_ACCOUNT_H
+#pragma once
 
 #include "analysis/base/hash_index.h"
 #include "analysis/gate/measures.h"
@@ -41,5 +40,3 @@ void account_begin(struct account *out, const struct facts *facts, struct run *r
 		   struct arena *arena);
 void account_end(struct account *account, const struct facts *facts, struct run *run);
 void account_free(struct account *account);
-
-#endif

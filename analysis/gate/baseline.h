@@ -8,8 +8,7 @@
  * sorted by group and identity. A measure is in the baseline when every run knew it. Of a site
  * that some runs do not have, these count 0; one that most runs do not have is left out.
  */
-#ifndef ANALYSIS_GATE_BASELINE_H
-#define ANALYSIS_GATE_BASELINE_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/gate/measured.h"
@@ -59,5 +58,3 @@ struct gate_spread spread_of(uint64_t *values, size_t count);
 bool baseline_write(const struct gate_baseline *baseline, FILE *out);
 /* 0; or -1 with a sentence in error, and nothing to free. */
 int baseline_read(struct gate_baseline *out, const char *path, char *error, size_t error_bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * Contract: changes_begin borrows the process; changes_end frees the rest. A block of a sampled
  * recording stands for more than itself (recording/host_weight.h). One thread.
  */
-#ifndef ANALYSIS_GATE_CHANGES_H
-#define ANALYSIS_GATE_CHANGES_H
+#pragma once
 
 #include "analysis/gate/measures.h"
 #include "analysis/recording/events.h"
@@ -37,5 +36,3 @@ void changes_end(struct changes *changes);
 
 /* Which stacks have a frame of Python, by id; heap memory. */
 bool *python_stacks(const struct reader *reader, size_t *count);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Contract: pure.
  */
-#ifndef ANALYSIS_GATE_JUDGE_CHECK_H
-#define ANALYSIS_GATE_JUDGE_CHECK_H
+#pragma once
 
 #include "analysis/gate/finding.h"
 
@@ -54,5 +53,3 @@ struct gate_question {
 
 void gate_check(const struct gate_question *question, struct gate_result *out);
 void gate_result_free(struct gate_result *result);
-
-#endif

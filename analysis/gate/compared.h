@@ -6,8 +6,7 @@
  *
  * Contract: pure; indices into the arrays of the arguments. The caller frees the result.
  */
-#ifndef ANALYSIS_GATE_JUDGE_COMPARED_H
-#define ANALYSIS_GATE_JUDGE_COMPARED_H
+#pragma once
 
 #include <stddef.h>
 #include "analysis/gate/baseline.h"
@@ -63,5 +62,3 @@ struct gate_site *guilty_sites(const struct compared *compared,
 			       const struct gate_measure *measure, size_t *count);
 /* What a site adds to its measure: what it holds more than before. */
 uint64_t guilty_weight(const struct gate_site *site);
-
-#endif

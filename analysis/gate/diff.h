@@ -6,8 +6,7 @@
  * Contract: diff_take fills *out in the arena; sides are borrowed. Rows are sorted by the size of
  * the change, biggest first. Changes of less than least_bytes are left out and counted.
  */
-#ifndef ANALYSIS_GATE_JUDGE_DIFF_H
-#define ANALYSIS_GATE_JUDGE_DIFF_H
+#pragma once
 
 #include "analysis/gate/baseline.h"
 
@@ -46,5 +45,3 @@ void diff_take(struct gate_diff *out, const struct diff_side *before, const stru
 	       bool at_end, uint64_t least_bytes, struct arena *arena);
 /* Whether a call site changed by as much as least_bytes. */
 bool diff_has_change(const struct gate_diff *diff);
-
-#endif

@@ -7,8 +7,7 @@
  * never NULL unless noted; those of the recording are foreign (base/clean.h before printing).
  * Quantities that are unknown are CUF_UNKNOWN. An array and its count are one pair.
  */
-#ifndef ANALYSIS_GATE_FINDING_H
-#define ANALYSIS_GATE_FINDING_H
+#pragma once
 
 #include "analysis/gate/limits.h"
 
@@ -100,5 +99,3 @@ const char *environment_remark(const struct gate_environment *baseline,
 
 /* 0 nothing exceeded, 1 exceeded, 3 inconclusive and nothing exceeded. */
 int gate_exit_status(const struct gate_result *result);
-
-#endif

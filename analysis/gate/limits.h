@@ -16,8 +16,7 @@
  * Contract: gate_limit_parse returns 0, or -1 with a sentence in error. Texts of a limit are owned
  * by the arena.
  */
-#ifndef ANALYSIS_GATE_LIMITS_H
-#define ANALYSIS_GATE_LIMITS_H
+#pragma once
 
 #include "analysis/gate/measures.h"
 
@@ -81,5 +80,3 @@ struct limits_file {
 
 bool limits_file_find(char *path, size_t bytes);
 int limits_file_read(struct limits_file *file, char *error, size_t error_bytes);
-
-#endif

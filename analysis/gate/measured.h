@@ -7,8 +7,7 @@
  * symbols are borrowed and outlive it. Sites are merged by identity and group, over all processes,
  * largest first. The events of the recordings behind the facts are read again.
  */
-#ifndef ANALYSIS_GATE_MEASURED_H
-#define ANALYSIS_GATE_MEASURED_H
+#pragma once
 
 #include "analysis/gate/site_name.h"
 
@@ -50,5 +49,3 @@ struct gate_value measure_phase(const struct measured *measured, enum gate_group
 
 /* Why the run as a whole cannot be judged: sentences in the arena. */
 size_t measure_gaps(const struct measured *measured, const char *sentences[], size_t most);
-
-#endif

@@ -9,8 +9,7 @@
  * is not known at all has `value` CUF_UNKNOWN and `low` 0. Unknown is never 0. Of several
  * processes a value is the sum of what each one reached.
  */
-#ifndef ANALYSIS_GATE_MEASURES_H
-#define ANALYSIS_GATE_MEASURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@ struct gate_value {
 	uint64_t low, high;
 	const char *why; /* a clause: why the bounds differ, or why it is unknown; "" observed */
 };
-
-#endif

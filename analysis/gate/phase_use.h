@@ -8,8 +8,7 @@
  * stacks point into it. Threads are not told apart: what another thread allocated meanwhile
  * counts. Unknown is CUF_UNKNOWN, with the reason in why.
  */
-#ifndef ANALYSIS_GATE_PHASE_USE_H
-#define ANALYSIS_GATE_PHASE_USE_H
+#pragma once
 
 #include "analysis/gate/measures.h"
 #include "analysis/replay/run.h"
@@ -52,5 +51,3 @@ struct phase_uses {
  * read again for each phase. */
 void phase_uses_read(struct phase_uses *out, const struct run *run, uint64_t id, bool sites);
 void phase_uses_free(struct phase_uses *uses);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Contract: pure; texts are foreign. Results are in the arena.
  */
-#ifndef ANALYSIS_GATE_SITE_NAME_H
-#define ANALYSIS_GATE_SITE_NAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ const char *naming_identity(struct naming *naming, const struct fact_stack *stac
 void naming_fill(struct naming *naming, const struct fact_stack *stack, struct gate_site *out);
 /* The same for a site that only a baseline has: from its identity. */
 void naming_fill_gone(struct naming *naming, const char *identity, struct gate_site *out);
-
-#endif

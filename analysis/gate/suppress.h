@@ -19,8 +19,7 @@
  * then. Dates are "YYYY-MM-DD", which sort as text. Texts live as long as the suppressions. One
  * thread: matching counts.
  */
-#ifndef ANALYSIS_GATE_SUPPRESS_H
-#define ANALYSIS_GATE_SUPPRESS_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/gate/finding.h"
@@ -67,5 +66,3 @@ size_t suppressions_generate(const struct gate_result *result, FILE *out);
 
 /* Whether LeakSanitizer's pattern matches the text. */
 bool suppress_matches(const char *pattern, const char *text);
-
-#endif

@@ -12,8 +12,7 @@
  * Contract: heap memory, freed by cycles_free, and bounded: marks of very many cycles are thinned
  * evenly. Positions are running numbers of events, ascending.
  */
-#ifndef ANALYSIS_GROWTH_CYCLES_H
-#define ANALYSIS_GROWTH_CYCLES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void cycles_feed(struct cycles *cycles, int64_t delta_bytes, uint64_t position, 
  * CYCLES_MIN. n cycles have n + 1 marks unless thinned; *marks is valid until cycles_free. */
 uint64_t cycles_finish(struct cycles *cycles, const struct cycle_mark **marks, size_t *count);
 void cycles_free(struct cycles *cycles); /* NULL is fine */
-
-#endif

@@ -25,8 +25,7 @@
  * Contract: the two passes fill `sites` and `growth`; growth_judge turns one site into facts,
  * without stack frames. Times are CLOCK_MONOTONIC. Heap memory, freed by growth_fini.
  */
-#ifndef ANALYSIS_GROWTH_GROWTH_H
-#define ANALYSIS_GROWTH_GROWTH_H
+#pragma once
 
 #include "analysis/growth/cycles.h"
 #include "analysis/growth/survival.h"
@@ -211,5 +210,3 @@ struct growth_host {
 	uint64_t at;
 };
 struct growth_source growth_host_source(struct growth_host *host);
-
-#endif

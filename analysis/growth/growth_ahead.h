@@ -6,8 +6,7 @@
  * thread ends. The steps are the same, in the same order. Where no thread can be made the caller
  * reads the source itself.
  */
-#ifndef ANALYSIS_GROWTH_GROWTH_AHEAD_H
-#define ANALYSIS_GROWTH_GROWTH_AHEAD_H
+#pragma once
 
 #include "analysis/growth/growth.h"
 
@@ -15,5 +14,3 @@ struct growth_ahead;
 struct growth_ahead *growth_ahead_begin(const struct growth_source *source);
 struct growth_source growth_ahead_source(struct growth_ahead *ahead);
 void growth_ahead_end(struct growth_ahead *ahead);
-
-#endif

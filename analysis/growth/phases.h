@@ -8,8 +8,7 @@
  * Contract: pointers are into the arena. Times are CLOCK_REALTIME in facts and CLOCK_MONOTONIC in
  * everything else here.
  */
-#ifndef ANALYSIS_GROWTH_PHASES_H
-#define ANALYSIS_GROWTH_PHASES_H
+#pragma once
 
 #include "analysis/growth/cycles.h"
 #include "analysis/recording/events.h"
@@ -170,5 +169,3 @@ struct requests_source {
 /* Marked requests if there are any, else cycles of memory. Without both, count is 0. */
 void requests_judge(struct fact_requests *out, const struct requests_source *source,
 		    struct arena *arena);
-
-#endif

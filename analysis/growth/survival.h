@@ -12,8 +12,7 @@
  * Contract: pure sums, no allocation. Times are CLOCK_MONOTONIC ns; bytes are estimates with a
  * variance where host memory was sampled, and variance 0 where it was not.
  */
-#ifndef ANALYSIS_GROWTH_SURVIVAL_H
-#define ANALYSIS_GROWTH_SURVIVAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,5 +69,3 @@ struct survival_growth {
  */
 struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
 				      const struct survival_time *time, bool is_failure);
-
-#endif

@@ -8,8 +8,7 @@
  * after an incident. failed_ns: a request failed then, and what was read because of it is
  * preferred; CUF_UNKNOWN: none.
  */
-#ifndef ANALYSIS_HOST_ALLOCATOR_STATS_H
-#define ANALYSIS_HOST_ALLOCATOR_STATS_H
+#pragma once
 
 #include "analysis/recording/meta.h"
 
@@ -67,5 +66,3 @@ const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uin
 						    uint64_t failed_ns);
 /* Only its name is left: its statistics are of another moment. */
 void allocator_stats_forget(struct fact_allocator *allocator);
-
-#endif

@@ -6,8 +6,7 @@
  * Contract: the ledger is of the end of the recording. The events since bring it back to a moment:
  * to some milliseconds where the moment is a time, exactly where it is a number of events.
  */
-#ifndef ANALYSIS_HOST_HEAP_H
-#define ANALYSIS_HOST_HEAP_H
+#pragma once
 
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_means.h"
@@ -85,5 +84,3 @@ struct heap_row {
 
 /* One row is looked up at a time, so that cache misses overlap. */
 bool heap_row(const struct reader *reader, uint64_t *at, struct sites *sites, struct heap_row *row);
-
-#endif

@@ -8,8 +8,7 @@
  * Blocks whose birth was overwritten are left out. More than a few million blocks freed after the
  * moment are too many: then only the ledger's are returned.
  */
-#ifndef ANALYSIS_HOST_HEAP_BIRTHS_H
-#define ANALYSIS_HOST_HEAP_BIRTHS_H
+#pragma once
 
 #include "analysis/host/heap.h"
 
@@ -29,5 +28,3 @@ void heap_births_before(struct heap_births *births, const struct host_event *eve
 /* The next few blocks, at most SITES_ROW; 0: at the end. */
 size_t heap_births_next(struct heap_births *births, struct heap_birth *out);
 void heap_births_free(struct heap_births *births); /* NULL is fine */
-
-#endif

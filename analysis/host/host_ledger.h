@@ -6,8 +6,7 @@
  * Contract: start with *at = 0. False: at the end; then no page of the ledger is held. Entries that
  * are empty are skipped, and those that a thread was writing when the program ended.
  */
-#ifndef ANALYSIS_HOST_HOST_LEDGER_H
-#define ANALYSIS_HOST_HOST_LEDGER_H
+#pragma once
 
 #include <string.h>
 #include "analysis/recording/reader.h"
@@ -36,5 +35,3 @@ static inline bool host_ledger_next(const struct reader *reader, uint64_t *at,
 	reader_drop(reader, CUF_SEC_HOST_LEDGER);
 	return false;
 }
-
-#endif

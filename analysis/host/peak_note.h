@@ -5,8 +5,7 @@
  *
  * Contract: pure. Sums that cannot be are no note.
  */
-#ifndef ANALYSIS_HOST_PEAK_NOTE_H
-#define ANALYSIS_HOST_PEAK_NOTE_H
+#pragma once
 
 #include "analysis/host/heap.h"
 
@@ -23,5 +22,3 @@ void peak_note_add(const struct reader *reader, const struct cuf_host_peak *note
  */
 bool peak_note_or_events(const struct reader *reader, const struct host_means *means,
 			 struct cuf_host_peak *note, struct heap_moment *peak);
-
-#endif

@@ -6,8 +6,7 @@
  * sampled mode it is a window so large that the samples of a full one could not be missed, and the
  * result is an estimate. The caller frees *pins.
  */
-#ifndef ANALYSIS_HOST_PINS_H
-#define ANALYSIS_HOST_PINS_H
+#pragma once
 
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_means.h"
@@ -41,5 +40,3 @@ void host_maps_end(const struct reader *reader,
 void host_maps_each(const struct reader *reader, uint64_t time_ns,
 		    void (*see)(void *context, const struct host_map *map, int sign),
 		    void *context);
-
-#endif

@@ -8,8 +8,7 @@
  * damaged recording. A SIGBUS elsewhere ends the process as before. One process may guard
  * CUT_GUARD_RANGES ranges at a time; further ones are not guarded. Any thread.
  */
-#ifndef ANALYSIS_RECORDING_CUT_GUARD_H
-#define ANALYSIS_RECORDING_CUT_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void cut_guard_end(const void *mapped);
 
 /* A guarded file was shorter than it had been when it was mapped. */
 bool cut_guard_seen(void);
-
-#endif

@@ -12,8 +12,7 @@
  * hostile as the file. No errors: what is torn or damaged is left out. Times are CLOCK_MONOTONIC
  * ns.
  */
-#ifndef ANALYSIS_RECORDING_EVENTS_H
-#define ANALYSIS_RECORDING_EVENTS_H
+#pragma once
 
 #include <string.h>
 #include "analysis/recording/reader.h"
@@ -136,5 +135,3 @@ static inline int host_event_sign(unsigned op)
 	};
 	return signs[op & 15];
 }
-
-#endif

@@ -8,8 +8,7 @@
  * CUF_UNKNOWN, doubles are NAN; unknown is never 0. An index that refers to nothing is FACT_NONE.
  * Times `_ns` are CLOCK_REALTIME.
  */
-#ifndef ANALYSIS_RECORDING_FACT_TYPES_H
-#define ANALYSIS_RECORDING_FACT_TYPES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdbool.h>
@@ -85,5 +84,3 @@ struct fact_functions {
  * when another module had the address is none. */
 const char *function_at(const struct fact_functions *functions, uint64_t addr,
 			const struct fact_module *module);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: pure. A block allocated at the moment of a change may get the mean after it.
  */
-#ifndef ANALYSIS_RECORDING_HOST_MEANS_H
-#define ANALYSIS_RECORDING_HOST_MEANS_H
+#pragma once
 
 #include "analysis/recording/meta.h"
 #include "analysis/recording/reader.h"
@@ -24,5 +23,3 @@ struct host_means host_means_of(const struct reader *reader, const struct meta *
 uint64_t host_means_at(const struct host_means *means, uint32_t birth);
 /* The largest mean of the recording: the bound of what one sample can stand for. */
 uint64_t host_means_most(const struct host_means *means);
-
-#endif

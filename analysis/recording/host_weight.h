@@ -7,8 +7,7 @@
  * Contract: mean 0 means that every event was recorded. Pure; each thread has a table of the last
  * mean.
  */
-#ifndef ANALYSIS_RECORDING_HOST_WEIGHT_H
-#define ANALYSIS_RECORDING_HOST_WEIGHT_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ static inline uint64_t host_weight_count(uint64_t bytes, uint64_t mean_bytes)
 
 	return chance < 1 ? (uint64_t)llround(1 / chance) : 1;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Contract: everything is in the arena; texts are NUL-terminated copies, never NULL; times are
  * CLOCK_REALTIME. A damaged record ends the reading, and damage_offset tells where (0: none).
  */
-#ifndef ANALYSIS_RECORDING_META_H
-#define ANALYSIS_RECORDING_META_H
+#pragma once
 
 #include "analysis/recording/fact_types.h"
 #include "analysis/recording/reader.h"
@@ -38,5 +37,3 @@ const char *meta_text(const struct meta *meta, uint32_t type);
 uint64_t meta_limit(const struct meta *meta, const char *key);
 /* Whether the recorder wrote a note with this number. */
 bool meta_noted(const struct meta *meta, uint64_t note);
-
-#endif

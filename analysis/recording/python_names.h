@@ -6,8 +6,7 @@
  * Contract: python_names_of copies what it needs from the texts. A found name lives as long as the
  * struct. Damaged records cost names, nothing else. Dies on exhaustion. One thread.
  */
-#ifndef ANALYSIS_RECORDING_PYTHON_NAMES_H
-#define ANALYSIS_RECORDING_PYTHON_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/fact_types.h"
@@ -29,5 +28,3 @@ const struct python_name *python_names_find(const struct python_names *names, ui
 /* Whether a file is of the standard library, of an installed package or frozen into the
  * interpreter: not the user's code. */
 bool python_file_is_library(const char *file);
-
-#endif

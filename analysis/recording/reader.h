@@ -12,8 +12,7 @@
  * Errors: 0, or a negative enum reader_error_code with *error filled (error may be NULL). Several
  * threads may read one recording.
  */
-#ifndef ANALYSIS_RECORDING_READER_H
-#define ANALYSIS_RECORDING_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -161,5 +160,3 @@ bool reader_incident_slot(const struct reader *reader, uint64_t slot,
  * GiB. */
 void reader_drop(const struct reader *reader, enum cuf_section_id id);
 void reader_drop_range(const struct reader *reader, const void *at, uint64_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: plain data. The functions that fill a struct reader_error copy the path into it.
  */
-#ifndef ANALYSIS_RECORDING_READER_ERROR_H
-#define ANALYSIS_RECORDING_READER_ERROR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ struct reader_error {
 /* The sentence of a code, never NULL: lower case, no full stop, as in "PATH: SENTENCE (at byte
  * OFFSET)". */
 const char *reader_error_sentence(int code);
-
-#endif

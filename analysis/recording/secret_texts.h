@@ -5,8 +5,7 @@
  *
  * Contract: in place; texts are hostile. What was hidden already ("***") does not count.
  */
-#ifndef ANALYSIS_RECORDING_SECRET_TEXTS_H
-#define ANALYSIS_RECORDING_SECRET_TEXTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ void secret_texts_hide(uint32_t meta_type, char *text);
 /* Covers the secrets of a whole section META by stars of the same length, so that no record moves.
  * Returns how many there were. */
 size_t secret_texts_cover(void *meta, size_t bytes);
-
-#endif

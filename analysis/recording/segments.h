@@ -5,8 +5,7 @@
  *
  * Contract: heap memory, freed by lanes_fini; an empty ring has no lanes.
  */
-#ifndef ANALYSIS_RECORDING_SEGMENTS_H
-#define ANALYSIS_RECORDING_SEGMENTS_H
+#pragma once
 
 #include "analysis/recording/reader.h"
 
@@ -33,5 +32,3 @@ void lane_heap_push(struct lane_heap *heap, uint32_t lane, uint64_t key);
 uint64_t lane_heap_second(const struct lane_heap *heap);
 /* The key of the first lane has grown; with gone, the lane leaves the heap. */
 void lane_heap_settle(struct lane_heap *heap, uint64_t key, bool gone);
-
-#endif

@@ -27,8 +27,7 @@
  * be NULL: then names are those of the recording. Damage costs merging, nothing else. Cost: one
  * look-up for each frame of each stack, and one symbol look-up for each distinct address.
  */
-#ifndef ANALYSIS_RECORDING_STACK_IDENTITY_H
-#define ANALYSIS_RECORDING_STACK_IDENTITY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ struct symbols;
  */
 struct stack_identities stack_identities(const struct reader *reader, const struct meta *meta,
 					 struct symbols *symbols);
-
-#endif

@@ -8,8 +8,7 @@
  * Contract: unknown is CUF_UNKNOWN. device is the ordinal in that process; seq CUF_UNKNOWN: now.
  * Times are CLOCK_MONOTONIC.
  */
-#ifndef ANALYSIS_REPLAY_DRIVER_STATE_H
-#define ANALYSIS_REPLAY_DRIVER_STATE_H
+#pragma once
 
 #include "analysis/recording/events.h"
 #include "analysis/recording/fact_types.h"
@@ -48,5 +47,3 @@ void driver_state_at(const struct driver_history *history, unsigned device, uint
 		     enum driver_word word, struct driver_state *out);
 /* Replaces figures by those that an incident has. */
 void driver_state_overlay(const struct cuf_incident *incident, struct driver_state *state);
-
-#endif

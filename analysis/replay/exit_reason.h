@@ -5,8 +5,7 @@
  * Contract: pure, except that it looks whether the process still runs (process_life.h) and reads
  * the files of its control group (group_kills.h).
  */
-#ifndef ANALYSIS_REPLAY_EXIT_REASON_H
-#define ANALYSIS_REPLAY_EXIT_REASON_H
+#pragma once
 
 #include "analysis/replay/run.h"
 
@@ -61,5 +60,3 @@ uint64_t exit_reason_late_ns(const struct run_process *process);
 uint64_t exit_reason_sample_ns(const struct run_process *process);
 struct exit_reason exit_reason_of(const struct run_process *process, const struct late_blocks *late,
 				  struct arena *arena);
-
-#endif

@@ -7,8 +7,7 @@
  * boot of this machine and names a group below the root: what another container calls the root is
  * another group here. CUF_UNKNOWN: it cannot be known here, or any more.
  */
-#ifndef ANALYSIS_REPLAY_GROUP_KILLS_H
-#define ANALYSIS_REPLAY_GROUP_KILLS_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/meta.h"
@@ -31,5 +30,3 @@ enum kill_sender {
  * own is not known.
  */
 enum kill_sender kill_sender_of(uint64_t in_group, uint64_t on_machine);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Contract: heap memory, freed by ladders_fini; one recording; times are CLOCK_MONOTONIC.
  */
-#ifndef ANALYSIS_REPLAY_INCIDENTS_H
-#define ANALYSIS_REPLAY_INCIDENTS_H
+#pragma once
 
 #include "analysis/replay/exit_reason.h"
 
@@ -110,5 +109,3 @@ void ladders_fini(struct ladders *ladders);
 
 /* Fills settled_seq and rolled_back_bytes; see rollback.c. */
 void rollback_find(struct ladder *ladder, const struct events *events);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: live_peaks_begin borrows the events; after the sweep *peaks is plain data.
  */
-#ifndef ANALYSIS_REPLAY_LIVE_PEAKS_H
-#define ANALYSIS_REPLAY_LIVE_PEAKS_H
+#pragma once
 
 #include "analysis/replay/sweep.h"
 
@@ -26,5 +25,3 @@ struct sweep_consumer live_peaks_begin(struct live_peaks *peaks, const struct ev
 
 /* Where the work of an ended process ended; CUF_UNKNOWN: it runs, or left no end record. */
 uint64_t seq_at_end(const struct reader *reader);
-
-#endif

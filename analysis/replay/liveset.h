@@ -7,8 +7,7 @@
  * Contract: heap memory, freed by liveset_fini. Keys 0 and CUF_KEY_BUSY are rejected. Pointers are
  * valid until the next put or take.
  */
-#ifndef ANALYSIS_REPLAY_LIVESET_H
-#define ANALYSIS_REPLAY_LIVESET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ static inline const struct cuf_block *liveset_next(const struct liveset *set, si
 		return NULL;
 	return &set->blocks[(*at)++];
 }
-
-#endif

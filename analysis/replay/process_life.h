@@ -9,8 +9,7 @@
  * it is looked for among all processes. LIFE_UNKNOWN: none of these can be asked from here. Reads
  * /proc and sends no signal but the empty one.
  */
-#ifndef ANALYSIS_REPLAY_PROCESS_LIFE_H
-#define ANALYSIS_REPLAY_PROCESS_LIFE_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/reader.h"
@@ -26,5 +25,3 @@ bool process_is_here(const struct cuf_header *header);
 
 /* Whether the recording is of this machine since it was last started. */
 bool is_this_boot(const struct cuf_header *header);
-
-#endif

@@ -11,8 +11,7 @@
  * framework wraps much sooner than that of the driver. A block put back by a FREE whose ALLOC was
  * overwritten has its birth to a millisecond and seq 0. Times are CLOCK_MONOTONIC.
  */
-#ifndef ANALYSIS_REPLAY_REPLAY_H
-#define ANALYSIS_REPLAY_REPLAY_H
+#pragma once
 
 #include "analysis/recording/events.h"
 #include "analysis/replay/liveset.h"
@@ -51,5 +50,3 @@ bool kind_is_device_memory(unsigned kind);
 /* Whether a program allocates and frees this kind, on device or host. Levels and address ranges are
  * no blocks. */
 bool kind_is_block(unsigned kind);
-
-#endif

@@ -7,8 +7,7 @@
  * directory opens if one of its recordings does; the others are listed in
  * `unreadable`.
  */
-#ifndef ANALYSIS_REPLAY_RUN_H
-#define ANALYSIS_REPLAY_RUN_H
+#pragma once
 
 #include "analysis/recording/events.h"
 #include "analysis/replay/liveset.h"
@@ -105,5 +104,3 @@ struct live_sums run_sums_counted(struct run_process *process, uint64_t seq);
 void run_rest(const struct run *run, struct run_process *process);
 /* Frees the last live sets of all processes, for what streams the events afterwards. */
 void run_forget_live(struct run *run);
-
-#endif

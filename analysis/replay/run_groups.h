@@ -15,8 +15,7 @@
  * sample, so a restart within that interval would be counted to the same run, if it were not the
  * same pid.
  */
-#ifndef ANALYSIS_REPLAY_RUN_GROUPS_H
-#define ANALYSIS_REPLAY_RUN_GROUPS_H
+#pragma once
 
 #include "analysis/replay/run.h"
 
@@ -27,5 +26,3 @@ unsigned long launcher_of_texts(const struct fact_meta_text *texts, size_t count
 /* The rank that a launcher gave a process (torchrun, MPI, Slurm), as its recorded environment has
  * it: the global one where there is one, else the one on this machine. NULL: none; borrowed. */
 const char *rank_of_texts(const struct fact_meta_text *texts, size_t count);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: heap memory, freed by sites_fini. Pointers are valid until the next sites_get.
  */
-#ifndef ANALYSIS_REPLAY_SITES_H
-#define ANALYSIS_REPLAY_SITES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ enum { SITES_ROW = 64 };
 struct site_key { uint32_t stack; uint8_t kind, device; };
 void sites_get_row(struct sites *sites, const struct site_key *keys, size_t count,
 		   uint32_t *numbers);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: consumers are called in the order of the list, each with every row from the first
  * event on until it returns false. A row is valid during the call. Nothing here interprets events.
  */
-#ifndef ANALYSIS_REPLAY_SWEEP_H
-#define ANALYSIS_REPLAY_SWEEP_H
+#pragma once
 
 #include "analysis/recording/events.h"
 
@@ -26,5 +25,3 @@ struct sweep_consumer {
 
 /* The list is the caller's; take is NULL in it where a consumer was done before the end. */
 void sweep_events(const struct events *events, struct sweep_consumer *consumers, size_t count);
-
-#endif

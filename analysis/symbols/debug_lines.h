@@ -8,8 +8,7 @@
  * or 0; strings belong to the libdwfl module. The functions of a unit are indexed at the first
  * look-up in it. Damaged DWARF costs names and lines only.
  */
-#ifndef DEBUG_LINES_H
-#define DEBUG_LINES_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include "analysis/base/address_ranges.h"
@@ -50,5 +49,3 @@ void debug_lines_fini(struct debug_lines *lines);
 bool debug_link_is_safe(const char *file, const char *link, const char *debug_path);
 /* The places of the split unit that this skeleton unit names; true if it names none. */
 bool debug_split_is_safe(Dwarf_Die *unit, const char *file);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: constant data and pure look-ups. Paths are those of loaded modules, or of Python files.
  */
-#ifndef ANALYSIS_SYMBOLS_FRAMEWORKS_H
-#define ANALYSIS_SYMBOLS_FRAMEWORKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool is_unseen_library(size_t index, const char *path);
  * always terminated, "" where no model is named.
  */
 void model_name(const char *cmdline, char *out, size_t bytes);
-
-#endif

@@ -8,8 +8,7 @@
  * taken as it is. A name is abridged at its brackets, never inside, and abridging twice is the same
  * as once. out is always terminated.
  */
-#ifndef ANALYSIS_SYMBOLS_FUNCTION_NAME_H
-#define ANALYSIS_SYMBOLS_FUNCTION_NAME_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ void function_name_fit(const char *name, size_t columns, char *out, size_t bytes
  */
 #define DEMANGLED_BYTES_MAX 65536
 char *demangle(const char *name);
-
-#endif

@@ -7,13 +7,10 @@
  * Contract: pure; any argument may be NULL, which is no library's. function is demangled, module a
  * path, file a source file.
  */
-#ifndef ANALYSIS_SYMBOLS_LIBRARY_NAMES_H
-#define ANALYSIS_SYMBOLS_LIBRARY_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 
 /* The path of glibc, or of its threads. */
 bool is_c_library(const char *module);
 bool is_library_code(const char *function, const char *module, const char *file);
-
-#endif

@@ -8,8 +8,7 @@
  * Opens regular files only and never blocks on one. The caller owns the result and ends it with
  * fini.
  */
-#ifndef MODULE_FILE_H
-#define MODULE_FILE_H
+#pragma once
 
 #include "analysis/symbols/symbols.h"
 
@@ -37,5 +36,3 @@ void module_file_fini(struct module_file *file);
  * Returns the index of the first text found in .rodata; count: none.
  */
 size_t module_constants_find(int fd, const char *const *texts, size_t count);
-
-#endif

@@ -8,8 +8,7 @@
  * give the same bytes. Reading takes hostile text: a line that is damaged costs its names. Modules
  * without a usable file are left to this machine's files. One thread.
  */
-#ifndef NAMES_FILE_H
-#define NAMES_FILE_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/symbols/symbols.h"
@@ -18,5 +17,3 @@
 void names_file_write(struct symbols *symbols, FILE *out);
 /* text: NUL-terminated, and changed by the reading. */
 void names_file_read(struct symbols *symbols, char *text);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: constant data and pure look-ups; NULL or 0 where a name is not known.
  */
-#ifndef ANALYSIS_SYMBOLS_ROLE_NAMES_H
-#define ANALYSIS_SYMBOLS_ROLE_NAMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ enum name_hint {
 	HINT_TASK = 64 /* an event loop, which runs one of many tasks */
 };
 unsigned name_hints(const char *function);
-
-#endif

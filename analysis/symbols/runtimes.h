@@ -7,8 +7,7 @@
  *
  * Contract: constant data and pure look-ups. Functions are demangled; paths are those of modules.
  */
-#ifndef ANALYSIS_SYMBOLS_RUNTIMES_H
-#define ANALYSIS_SYMBOLS_RUNTIMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ const char *runtime_owner(const struct runtime_look *look, bool *is_heap);
 
 /* The limit that a command line or "NAME=value" sets; 0: none. */
 uint64_t runtime_limit(const struct runtime *runtime, const char *text);
-
-#endif

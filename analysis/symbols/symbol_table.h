@@ -7,8 +7,7 @@
  * the table. A look-up returns the name as it is in the file, mangled and borrowed from the
  * libdwfl module; NULL where no function is known.
  */
-#ifndef SYMBOL_TABLE_H
-#define SYMBOL_TABLE_H
+#pragma once
 
 #include <elfutils/libdwfl.h>
 #include "analysis/base/address_ranges.h"
@@ -20,5 +19,3 @@ struct symbol_table {
 void symbol_table_load(struct symbol_table *table, Dwfl_Module *module);
 const char *symbol_table_find(const struct symbol_table *table, uint64_t elf_address);
 void symbol_table_fini(struct symbol_table *table);
-
-#endif

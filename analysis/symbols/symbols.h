@@ -15,8 +15,7 @@
  *
  *     elf_address = return_address - cuf_meta_module.base - 1
  */
-#ifndef SYMBOLS_H
-#define SYMBOLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ size_t symbols_resolve(struct symbols_module *module, uint64_t elf_address,
  * address. The text need not be NUL-terminated. */
 void symbols_hint(struct symbols_module *module, uint64_t elf_address, const char *name,
 		  size_t name_bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * names_file.c from a pack. Contract: the lock of struct symbols is held for every access, except
  * to what a finished struct place points to.
  */
-#ifndef SYMBOLS_STORE_H
-#define SYMBOLS_STORE_H
+#pragma once
 
 #include <pthread.h>
 #include <uthash.h>
@@ -66,5 +65,3 @@ const char *symbols_keep(struct symbols *symbols, const char *bytes, size_t coun
 struct symbols_module *symbols_module_of(struct symbols *symbols, const char *path,
 					 const uint8_t *build_id, size_t build_id_bytes);
 struct place *symbols_place_at(struct symbols_module *module, uint64_t elf_address);
-
-#endif

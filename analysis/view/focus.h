@@ -4,8 +4,7 @@
  * Contract: pure; borrowed pointers into facts. What is the cause, and whose, is decided in
  * explain/ and facts/.
  */
-#ifndef VIEW_FOCUS_H
-#define VIEW_FOCUS_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/explain/cause.h"
@@ -21,5 +20,3 @@ const struct fact_device *focus_device(const struct facts *facts);
 bool focus_is_locked(const struct facts *facts);
 /* Did host memory run out, or is there no device to show? */
 bool focus_is_host(const struct facts *facts);
-
-#endif

@@ -4,8 +4,7 @@
  * person reads, on the first screen, in the long report and on the page. Contract: static texts;
  * kind_name: NULL for numbers that this version does not know.
  */
-#ifndef VIEW_KINDS_H
-#define VIEW_KINDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ const char *role_word(const char *role);
 bool role_word_at(size_t index, const char **role, const char **word);
 /* "growing", "steady", "" */
 const char *shape_word(enum fact_shape shape);
-
-#endif

@@ -4,8 +4,7 @@
  * Contract: style_init looks at the stream and the environment once; texts returned are
  * static, "" where there is no colour.
  */
-#ifndef VIEW_STYLE_H
-#define VIEW_STYLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ struct style {
 void style_init(struct style *style, FILE *out, enum style_colour colour);
 const char *style_on(const struct style *style, enum style_tone tone);
 const char *style_off(const struct style *style);
-
-#endif

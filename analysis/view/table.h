@@ -5,8 +5,7 @@
  * flexible column is cut, with ".." at the cut. NULL cells are empty. table_free frees all;
  * one thread.
  */
-#ifndef VIEW_TABLE_H
-#define VIEW_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -30,5 +29,3 @@ void table_tone(struct table *table, enum style_tone tone);
 /* Titles first, unless all are NULL. indent: blanks before every line. */
 void table_print(const struct table *table, FILE *out, unsigned indent);
 void table_free(struct table *table);
-
-#endif

@@ -4,8 +4,7 @@
  * passes, which are not of one moment; the rest is what makes the sum that of the device.
  * Contract: pure.
  */
-#ifndef ANALYSIS_WATCH_DEVICES_H
-#define ANALYSIS_WATCH_DEVICES_H
+#pragma once
 
 #include "analysis/watch/watch.h"
 
@@ -30,5 +29,3 @@ bool watch_is_same_device(const uint8_t a[16], unsigned a_ordinal, const uint8_t
 			  unsigned b_ordinal);
 /* The first of its owners that is no process's own. */
 #define WATCH_OWN_MAX WATCH_OTHER_PROCESSES
-
-#endif

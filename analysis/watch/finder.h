@@ -5,8 +5,7 @@
  * one file. The callback may not call back. FINDER_FILES files and FINDER_DIRECTORIES directories
  * at most, the first ones.
  */
-#ifndef ANALYSIS_WATCH_FINDER_H
-#define ANALYSIS_WATCH_FINDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool finder_is_stale(const struct finder *finder);
 int finder_scan(struct finder *finder,
 		void (*found)(void *state, const char *path, ino_t inode), void *state);
 void finder_fini(struct finder *finder);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: levels_read returns 0 or a negative reader error code; *out is then unchanged. The
  * recording is hostile. Times are CLOCK_REALTIME; unknown is CUF_UNKNOWN.
  */
-#ifndef ANALYSIS_WATCH_LEVELS_H
-#define ANALYSIS_WATCH_LEVELS_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/reader_error.h"
@@ -45,5 +44,3 @@ struct identity {
 	uint64_t start_ns;
 };
 int identity_read(struct identity *out, const char *path, struct reader_error *error);
-
-#endif

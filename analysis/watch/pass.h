@@ -7,8 +7,7 @@
  * of doubles NAN. Times are CLOCK_REALTIME. A pass that could not be made has `error` and nothing
  * else.
  */
-#ifndef ANALYSIS_WATCH_PASS_H
-#define ANALYSIS_WATCH_PASS_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/facts/incident.h"
@@ -97,5 +96,3 @@ void pass_maker_trim(struct pass_maker *maker); /* forgets the names */
 
 /* Ladders up to incident number counted_to are not counted again. */
 void pass_make(struct pass_maker *maker, struct pass *out, const char *path, uint64_t counted_to);
-
-#endif

@@ -3,8 +3,7 @@
  * The call sites of a pass: those that read alike are one row, leaks come first, then the largest.
  * Contract: as pass.h. Fills sites, site_count and per_request_bytes.
  */
-#ifndef ANALYSIS_WATCH_PASS_SITES_H
-#define ANALYSIS_WATCH_PASS_SITES_H
+#pragma once
 
 #include "analysis/watch/pass.h"
 #include "analysis/facts/places.h"
@@ -12,5 +11,3 @@
 /* judgement: NULL where the process has ended: then a leak is what growth/ calls one. */
 void pass_sites_fill(struct pass *pass, const struct facts *facts,
 		     const struct judgement *judgement, struct places *places);
-
-#endif

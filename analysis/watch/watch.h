@@ -11,8 +11,7 @@
  * Contract: one thread. Nothing is written below the directory. Times `_ns` of this header are
  * CLOCK_MONOTONIC of the reader, 0 for "not yet". An array and its count are one pair.
  */
-#ifndef ANALYSIS_WATCH_WATCH_H
-#define ANALYSIS_WATCH_WATCH_H
+#pragma once
 
 #include "analysis/watch/finder.h"
 #include "analysis/watch/levels.h"
@@ -100,5 +99,3 @@ const char *watch_short_path(const struct watch *watch, const char *path);
 const struct pass_site *watch_site_now(const struct watch_process *process,
 				      const struct shown_site *site);
 uint64_t watch_now_ns(void);
-
-#endif

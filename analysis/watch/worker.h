@@ -9,8 +9,7 @@
  * went wrong is in pass.error then. socket is readable when worker_take has something; -1: no
  * process. Ends with its parent.
  */
-#ifndef ANALYSIS_WATCH_WORKER_H
-#define ANALYSIS_WATCH_WORKER_H
+#pragma once
 
 #include <sys/types.h>
 #include "analysis/watch/pass.h"
@@ -34,5 +33,3 @@ void worker_fini(struct worker *worker);
 /* False: it is busy, or cannot be started. */
 bool worker_ask(struct worker *worker, const char *path, uint64_t counted_to);
 bool worker_take(struct worker *worker, struct pass *out);
-
-#endif

@@ -10,8 +10,7 @@
  * which is less than block_count. alloc returns false when the request is refused, and must then be
  * as it was after its own attempts to make room. Threads: each state is one thread's.
  */
-#ifndef ANALYSIS_WHAT_IF_ALLOCATOR_MODEL_H
-#define ANALYSIS_WHAT_IF_ALLOCATOR_MODEL_H
+#pragma once
 
 #include <stddef.h>
 #include "analysis/base/xalloc.h"
@@ -94,5 +93,3 @@ extern const struct allocator_model *const allocator_models[];
  */
 bool model_values_parse(const struct allocator_model *model, const char *typed,
 			struct model_values *out, struct arena *arena, const char **why);
-
-#endif

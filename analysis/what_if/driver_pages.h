@@ -9,8 +9,7 @@
  * 0; they say which block comes before which. driver_give takes what driver_take returned, with the
  * same size. No errors but "refused", for which the capacity is the one reason.
  */
-#ifndef ANALYSIS_WHAT_IF_DRIVER_PAGES_H
-#define ANALYSIS_WHAT_IF_DRIVER_PAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ uint64_t driver_reserve(struct driver_pages *driver, uint64_t bytes);
 void driver_unreserve(struct driver_pages *driver, uint64_t addr, uint64_t bytes);
 
 struct driver_figures driver_look(const struct driver_pages *driver);
-
-#endif

@@ -13,8 +13,7 @@
  * Contract: heap memory, freed by homes_free. Addresses are those of the device; sizes are bytes. A
  * home is a number from 0, HOME_NONE where the address is in none.
  */
-#ifndef ANALYSIS_WHAT_IF_HOMES_H
-#define ANALYSIS_WHAT_IF_HOMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ bool homes_is_private(const struct homes *homes, uint32_t home);
 /* Gives each segment its group; afterwards homes_group tells it. Returns how many there are. */
 unsigned homes_settle(struct homes *homes);
 unsigned homes_group(const struct homes *homes, uint32_t home);
-
-#endif

@@ -7,8 +7,7 @@
  * CUF_UNKNOWN where the trace has no such moment. A play ends at the first request that is refused
  * (as_recorded false), since the program would have ended there.
  */
-#ifndef ANALYSIS_WHAT_IF_PLAY_H
-#define ANALYSIS_WHAT_IF_PLAY_H
+#pragma once
 
 #include "analysis/what_if/allocator_model.h"
 #include "analysis/what_if/trace.h"
@@ -37,5 +36,3 @@ struct play_result {
 };
 
 struct play_result play_trace(const struct trace *trace, const struct play_options *options);
-
-#endif

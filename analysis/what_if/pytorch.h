@@ -3,8 +3,7 @@
  * PyTorch's caching allocator for CUDA as a model, native and with expandable segments. Contract:
  * that of allocator_model.h.
  */
-#ifndef ANALYSIS_WHAT_IF_PYTORCH_H
-#define ANALYSIS_WHAT_IF_PYTORCH_H
+#pragma once
 
 #include "analysis/what_if/allocator_model.h"
 
@@ -16,5 +15,3 @@ bool pytorch_is_before(const char *version, unsigned minor);
 /* The blocks of a state of pytorch_model; borrowed. For comparisons with the real allocator. */
 struct caching;
 const struct caching *pytorch_caching(const void *state);
-
-#endif

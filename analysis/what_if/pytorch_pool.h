@@ -7,8 +7,7 @@
  * A block is in `free` of its pool while nobody has it and it is mapped, in `unmapped` while it is
  * only reserved addresses, and in neither while it is allocated.
  */
-#ifndef ANALYSIS_WHAT_IF_PYTORCH_POOL_H
-#define ANALYSIS_WHAT_IF_PYTORCH_POOL_H
+#pragma once
 
 #include <bsd/sys/tree.h>
 #include <stdbool.h>
@@ -106,5 +105,3 @@ struct caching_block *expandable_take(struct caching *caching, struct caching_po
 void expandable_unmap(struct caching *caching, struct caching_block *block);
 /* What of a free block would be released. */
 uint64_t caching_releasable(const struct caching_block *block);
-
-#endif

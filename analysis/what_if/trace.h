@@ -12,8 +12,7 @@
  * ALLOC, which comes before it, and each block is freed at most once. Whoever makes a trace of
  * another one (trace_copy) keeps this so.
  */
-#ifndef ANALYSIS_WHAT_IF_TRACE_H
-#define ANALYSIS_WHAT_IF_TRACE_H
+#pragma once
 
 #include "analysis/base/xalloc.h"
 #include "analysis/replay/run.h"
@@ -98,5 +97,3 @@ static inline const struct trace_step *trace_refused(const struct trace *trace)
 		return &trace->steps[trace->count - 1];
 	return NULL;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * keeps that of the recording. change makes a new trace, which the caller frees, or returns NULL
  * with *why_not, a clause, when the recording does not show what it needs.
  */
-#ifndef ANALYSIS_WHAT_IF_TRIALS_H
-#define ANALYSIS_WHAT_IF_TRIALS_H
+#pragma once
 
 #include "analysis/base/numbers.h"
 #include "analysis/what_if/allocator_model.h"
@@ -77,5 +76,3 @@ void trials_collect(struct trials *trials, const struct trace *trace, struct are
 /* What was typed as NAME=VALUE for --set. False: *why is a clause. */
 bool trials_parse(struct trials *trials, const struct trace *trace, const char *typed,
 		  const char **why);
-
-#endif

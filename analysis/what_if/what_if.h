@@ -7,8 +7,7 @@
  * the others are those that fit, the smallest change first, then those that do not, then those that
  * cannot be judged.
  */
-#ifndef ANALYSIS_WHAT_IF_WHAT_IF_H
-#define ANALYSIS_WHAT_IF_WHAT_IF_H
+#pragma once
 
 #include "analysis/what_if/play.h"
 #include "analysis/what_if/trials.h"
@@ -40,5 +39,3 @@ struct what_if_options {
 /* False: options->set cannot be read; *why is a clause. */
 bool what_if_run(const struct trace *trace, const struct what_if_options *options,
 		 struct arena *arena, struct what_if *out, const char **why);
-
-#endif

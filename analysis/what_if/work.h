@@ -7,8 +7,7 @@
  * returns a new trace that the caller frees, or NULL with *why_not. Rows state what was found;
  * README.md states what is assumed.
  */
-#ifndef ANALYSIS_WHAT_IF_WORK_H
-#define ANALYSIS_WHAT_IF_WORK_H
+#pragma once
 
 #include "analysis/what_if/trials.h"
 
@@ -68,5 +67,3 @@ struct trace *cap_batch(const struct trace *trace, const struct trial *trial, st
 
 /* By number of block: the step that frees it; SIZE_MAX: none. Ended by free. */
 size_t *frees_of(const struct trace *trace);
-
-#endif

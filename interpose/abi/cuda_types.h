@@ -7,8 +7,7 @@
  * Contract: sizes and field offsets are those of cuda.h 13.0. hooks.def has the prototypes of the
  * functions.
  */
-#ifndef CUF_CUDA_TYPES_H
-#define CUF_CUDA_TYPES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -235,5 +234,3 @@ struct cudaMemPoolProps {
 	unsigned short usage;
 	unsigned char reserved[54];
 };
-
-#endif

@@ -14,8 +14,7 @@
  * marked [commit] is stored last (release). A record whose commit field is 0 (or CUF_KEY_BUSY) is
  * incomplete and must be skipped.
  */
-#ifndef CUF_FORMAT_H
-#define CUF_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -583,5 +582,3 @@ _Static_assert(sizeof(struct cuf_segment) == 64, "one cache line");
 _Static_assert(sizeof(struct cuf_stack) == 16, "packed by hand");
 _Static_assert(sizeof(struct cuf_thread) == 128, "two cache lines");
 _Static_assert(sizeof(struct cuf_header) <= 4096, "the header is one page");
-
-#endif

@@ -4,8 +4,7 @@
  * are passed by value; everything else by pointer. Contract: the layouts are those of the
  * frameworks.
  */
-#ifndef CUF_FRAMEWORK_TYPES_H
-#define CUF_FRAMEWORK_TYPES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ typedef struct { int8_t type, index; } c10_Device; /* index -1: the current one 
 enum { GGML_USAGE_ANY = 0, GGML_USAGE_WEIGHTS = 1, GGML_USAGE_COMPUTE = 2 };
 
 typedef struct { char bytes[128]; } nccl_UniqueId;
-
-#endif

@@ -3,8 +3,7 @@
  * META GPU_PROCESSES: which processes hold memory of a device, as NVML once reported it.
  * Contract: as format.h, of which this is a part. FORMAT.md explains whose process ids these are.
  */
-#ifndef CUF_GPU_PROCESSES_RECORD_H
-#define CUF_GPU_PROCESSES_RECORD_H
+#pragma once
 
 #include "interpose/abi/format.h"
 
@@ -54,5 +53,3 @@ static inline size_t cuf_gpu_reading_bytes(const struct cuf_gpu_reading *reading
 
 _Static_assert(sizeof(struct cuf_gpu_process) == 32, "packed by hand");
 _Static_assert(sizeof(struct cuf_meta_gpu_processes) == 88, "packed by hand");
-
-#endif

@@ -3,8 +3,7 @@
  * Blocks and events of the malloc family and of maps: two words each, and how these are packed.
  * Contract: as format.h, of which this is a part. On disk: never reuse a number.
  */
-#ifndef CUF_HOST_BLOCKS_H
-#define CUF_HOST_BLOCKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -139,5 +138,3 @@ static inline uint64_t cuf_birth_ms(uint32_t birth)
 
 _Static_assert(sizeof(struct cuf_host_event) == 16, "packed by hand");
 _Static_assert(sizeof(struct cuf_host_block) == 16, "packed by hand");
-
-#endif

@@ -3,8 +3,7 @@
  * The records of section META: texts and facts that are written once. FORMAT.md lists the keys of
  * key=value lines. Contract: as format.h, of which this is a part. On disk: never reuse a number.
  */
-#ifndef CUF_META_RECORDS_H
-#define CUF_META_RECORDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -90,5 +89,3 @@ struct cuf_meta_module {
 };
 
 _Static_assert(sizeof(struct cuf_meta) == 32, "header of a record");
-
-#endif

@@ -9,8 +9,7 @@
  * clamped and record lengths are measured. NVML counts its initialisations: init and shutdown in
  * pairs leave the program's use of it as it was. NVML is thread-safe and never calls back.
  */
-#ifndef CUF_NVML_H
-#define CUF_NVML_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ static const struct cuf_nvml_list_row {
 	    CUF_NVML_nvmlDeviceGetComputeRunningProcesses }, CUF_GPU_PROCESS_COMPUTE },
 };
 enum { CUF_NVML_LISTS = sizeof cuf_nvml_lists / sizeof *cuf_nvml_lists };
-
-#endif

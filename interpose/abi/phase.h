@@ -3,8 +3,7 @@
  * How a program describes its work, as events of CUF_OP_PHASE contain it (FORMAT.md, "Phases").
  * Contract: as format.h, of which this is a part. On disk: never reuse a number.
  */
-#ifndef CUF_PHASE_H
-#define CUF_PHASE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ enum cuf_phase_source {
 static inline uint32_t cuf_phase_extra(unsigned op, unsigned source) { return source << 8 | op; }
 static inline unsigned cuf_phase_op(uint32_t extra) { return extra & 0xff; }
 static inline unsigned cuf_phase_source(uint32_t extra) { return extra >> 8; }
-
-#endif

@@ -7,8 +7,7 @@
  * missing had no event: the level was the last one of the bucket before it. The coarser buckets
  * have a second as soon as another one began.
  */
-#ifndef CUF_RECENT_FORMAT_H
-#define CUF_RECENT_FORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -50,5 +49,3 @@ static inline uint64_t cuf_recent_key(unsigned subject, unsigned width, uint64_t
 static inline uint64_t cuf_recent_index(uint64_t key) { return key & ((1ull << 48) - 1); }
 
 _Static_assert(sizeof(struct cuf_recent) == 64, "one cache line");
-
-#endif

@@ -10,8 +10,7 @@
  * so it is at cfa - 8. On aarch64 a call leaves it in a register, and the function saves it, most
  * often next to fp.
  */
-#ifndef CUF_CFI_H
-#define CUF_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ struct cuf_rule cuf_rule_compile(uintptr_t ip);
  * when it has not saved it yet. false: unknown.
  */
 bool cuf_register_place(uintptr_t ip, unsigned reg, int64_t *cfa_offset);
-
-#endif

@@ -3,8 +3,7 @@
  * What cfi.c and cfi_run.c share; no other file includes it. Contract: as in cfi.h. A reader
  * checks every byte against the readable segment that holds the unwind tables.
  */
-#ifndef CUF_CFI_PARTS_H
-#define CUF_CFI_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -168,5 +167,3 @@ static inline bool cuf_cfi_saves_fp(const struct row *row)
  */
 void cuf_cfi_run(struct reader *reader, uintptr_t end, struct row *row,
 		 const struct frame_info *info, uintptr_t location);
-
-#endif

@@ -8,8 +8,7 @@
  * which is the caller's check. No lock, no allocation; errno untouched. The pieces are the
  * caller's: too large for a stack.
  */
-#ifndef CUF_MODULE_SYMBOLS_H
-#define CUF_MODULE_SYMBOLS_H
+#pragma once
 
 #include <link.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ uint64_t cuf_module_symbols(struct cuf_symbol_pieces *pieces, uintptr_t bias, ui
 /* Of its names, all together: tells a large table from a small one. 0: it has none. */
 uint64_t cuf_module_name_bytes(struct cuf_symbol_pieces *pieces, uintptr_t bias,
 			       uintptr_t dynamic);
-
-#endif

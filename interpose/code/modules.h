@@ -11,8 +11,7 @@
  * At most 1024 objects are held at a time; more are counted (CUF_LOST_META), and their addresses
  * stay without a module.
  */
-#ifndef CUF_MODULES_H
-#define CUF_MODULES_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -99,5 +98,3 @@ bool cuf_object_span(const struct cuf_object *object, uintptr_t addr, struct cuf
  * relocation. 0: a gap, or the headers cannot be seen.
  */
 unsigned cuf_object_access(const struct cuf_object *object, uintptr_t addr);
-
-#endif

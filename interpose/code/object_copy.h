@@ -3,8 +3,7 @@
  * What META states of an object, copied by the kernel: another thread may close the object at any
  * moment. Contract: no lock, no allocation; needs 6 KiB of stack. What cannot be read is empty.
  */
-#ifndef CUF_OBJECT_COPY_H
-#define CUF_OBJECT_COPY_H
+#pragma once
 
 #include "interpose/code/modules.h"
 
@@ -21,5 +20,3 @@ struct cuf_object_copy {
 };
 
 void cuf_object_take_copy(struct cuf_object_copy *to, const struct cuf_object *object);
-
-#endif

@@ -8,8 +8,7 @@
  * One caller at a time; a request made meanwhile is dropped. Names are as in the symbol
  * table, not demangled. A name belongs to the module that META has at the address then.
  */
-#ifndef CUF_SYMBOLIZE_H
-#define CUF_SYMBOLIZE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void cuf_symbolize_all_stacks(uint64_t most);
  * together with it are not named.
  */
 void cuf_symbolize_before_close(void *handle);
-
-#endif

@@ -3,8 +3,7 @@
  * Totals by device and kind, kept as blocks are allocated and freed. Contract: any thread; a device
  * index of CUF_DEVICES_MAX or more is counted as dropped, CUF_DEVICE_NONE has no totals.
  */
-#ifndef CUF_DEVICE_H
-#define CUF_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void cuf_device_count(const struct cuf_block *block, int sign, uint64_t now_ns);
 
 /* NULL: none or too many. */
 struct cuf_device *cuf_device_at(unsigned device);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: the thread is entered; any thread, no lock, no allocation. A thread that comes while
  * another one takes the note returns at once.
  */
-#ifndef CUF_HOST_PEAK_H
-#define CUF_HOST_PEAK_H
+#pragma once
 
 #include <stdint.h>
 #include "interpose/abi/format.h"
@@ -18,5 +17,3 @@ typedef int64_t cuf_host_weight_fn(uint64_t word0, uint64_t word1);
 
 /* After live_bytes has risen to this. weight NULL: each block stands for itself. */
 void cuf_host_peak_rise(int64_t live_bytes, uint64_t now_ns, cuf_host_weight_fn *weight);
-
-#endif

@@ -5,8 +5,7 @@
  * scratch memory is mapped once, at the first failure, and used by one thread at a time (another
  * one's snapshot lacks free ranges and sites then).
  */
-#ifndef CUF_INCIDENT_H
-#define CUF_INCIDENT_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/format.h"
@@ -29,5 +28,3 @@ void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint6
 
 /* The last incident when nothing resolved it, else NULL. */
 const struct cuf_incident *cuf_incident_unresolved(void);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: any thread, no lock. One mapping, at the first block; where it is refused, or full,
  * nothing is reported.
  */
-#ifndef CUF_LIVE_SUMS_H
-#define CUF_LIVE_SUMS_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/format.h"
@@ -22,5 +21,3 @@ void cuf_live_sums_read(struct cuf_incident *incident);
 
 /* false: no reservation or mapping of addresses is live. */
 bool cuf_live_sums_have_ranges(void);
-
-#endif

@@ -8,8 +8,7 @@
  * bounded: where one is full, the oldest entry is replaced, since only an incident would have
  * needed it.
  */
-#ifndef CUF_OPEN_PHASES_H
-#define CUF_OPEN_PHASES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ bool cuf_open_take(enum cuf_open_table table, enum cuf_phase_source source, uint
 
 /* Fills phase, request_phase and request_id. */
 void cuf_phases_at_incident(struct cuf_incident *incident);
-
-#endif

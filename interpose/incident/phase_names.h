@@ -6,8 +6,7 @@
  *
  * Contract: no lock, no allocation, errno untouched; the thread is entered.
  */
-#ifndef CUF_PHASE_NAMES_H
-#define CUF_PHASE_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ uint32_t cuf_phase_name(const char *domain, size_t domain_bytes, const char *tex
  * paths: it searches META.
  */
 void cuf_phase_name_add(struct cuf_text *text, uint32_t id);
-
-#endif

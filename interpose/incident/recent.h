@@ -4,8 +4,7 @@
  * a minute, so that no reader misses a peak however rarely it looks. Contract: any thread that is
  * entered, no lock. A level of a subject that has no ring, or a negative one, is left out.
  */
-#ifndef CUF_RECENT_H
-#define CUF_RECENT_H
+#pragma once
 
 #include <stdint.h>
 #include "interpose/incident/totals.h"
@@ -17,5 +16,3 @@ void cuf_recent_live(unsigned subject, uint64_t live_bytes, uint64_t now_ns);
 void cuf_recent_free(unsigned device, uint64_t free_bytes, uint64_t now_ns);
 /* What the framework reported of its allocator; of the host: resident, and the control group's. */
 void cuf_recent_inner(unsigned subject, struct cuf_framework_level level, uint64_t now_ns);
-
-#endif

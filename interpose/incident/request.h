@@ -2,8 +2,7 @@
 /*
  * What a caller tells the recorder of one request: types only. Unknown quantities are CUF_UNKNOWN.
  */
-#ifndef CUF_REQUEST_H
-#define CUF_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ struct cuf_phase_text {
 };
 
 enum { CUF_PHASE_NAME_BYTES = 119 }; /* longer names are cut */
-
-#endif

@@ -5,8 +5,7 @@
  * the live set. Contract: the thread is entered; no allocation except one mapping, where addresses
  * are reserved or mapped.
  */
-#ifndef CUF_SNAPSHOT_H
-#define CUF_SNAPSHOT_H
+#pragma once
 
 #include "interpose/abi/format.h"
 
@@ -16,5 +15,3 @@
  * snapshots would take more than a fiftieth of the time.
  */
 void cuf_snapshot_take(struct cuf_incident *incident);
-
-#endif

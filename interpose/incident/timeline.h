@@ -5,8 +5,7 @@
  * the spacing doubles, so that weeks fit; the last sample may be nearer, and then the next takes
  * its place. Contract: the thread is entered; at most one sampler at a time, others go on.
  */
-#ifndef CUF_TIMELINE_H
-#define CUF_TIMELINE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void cuf_timeline_rise(int64_t live_bytes);
 
 /* Until the control group is full, as of the last sample; UINT64_MAX: no limit is known. */
 uint64_t cuf_timeline_room_bytes(void);
-
-#endif

@@ -4,8 +4,7 @@
  * what malloc's recorded blocks stand for. Contract: any thread, no lock. One thread at a time
  * reports for a device: the framework has its allocator locked.
  */
-#ifndef CUF_TOTALS_H
-#define CUF_TOTALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ static inline int64_t cuf_host_live_add(int64_t bytes)
  * CUF_UNKNOWN when off.
  */
 uint64_t cuf_host_live_bytes(void);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: cold, no allocation, no lock, no call of the driver; a pass or two over the ledger
  * (some milliseconds for 100,000 blocks).
  */
-#ifndef CUF_VERDICT_H
-#define CUF_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/format.h"
@@ -22,5 +21,3 @@ void cuf_verdict_print(const struct cuf_incident *incident);
  * (analysis/explain/causes_table.c): less, and never another cause.
  */
 bool cuf_verdict_cause(const struct cuf_incident *incident, struct cuf_text *text);
-
-#endif

@@ -4,8 +4,7 @@
  * nothing, and its hooks pass calls on. Contract: no lock, no allocation, errno untouched; any
  * thread. Borrowed text.
  */
-#ifndef CUF_C_LIBRARY_H
-#define CUF_C_LIBRARY_H
+#pragma once
 
 #include <link.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ static inline const char *cuf_glibc_version(void)
 {
 	return gnu_get_libc_version && &_r_debug ? gnu_get_libc_version() : NULL;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * during the call. bias and dynamic are those of struct link_map (l_addr, l_ld) or of
  * dl_phdr_info. Texts are borrowed from the object. Any thread.
  */
-#ifndef CUF_ELF_SYMBOL_H
-#define CUF_ELF_SYMBOL_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ const struct link_map *cuf_elf_next_at_start(const struct link_map *map);
 
 /* false: a thread is adding objects to the list, or removing some. */
 bool cuf_elf_list_is_complete(void);
-
-#endif

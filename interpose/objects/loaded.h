@@ -9,8 +9,7 @@
  * thread reads the loader's list, another one that asks for an object that is not in ours yet gets
  * no answer.
  */
-#ifndef CUF_LOADED_H
-#define CUF_LOADED_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ bool cuf_loaded_at(uintptr_t addr, struct cuf_loaded *found);
 
 /* The same, always by our own list. */
 bool cuf_loaded_listed_at(uintptr_t addr, struct cuf_loaded *found);
-
-#endif

@@ -9,8 +9,7 @@
  * section of the library, put together by the linker: nothing is registered at run time, and no
  * file needs to know another one.
  */
-#ifndef CUF_AT_FORK_CHILD_H
-#define CUF_AT_FORK_CHILD_H
+#pragma once
 
 typedef void cuf_at_fork_child_fn(void);
 
@@ -25,5 +24,3 @@ void cuf_at_fork_child_run(void);
  * child's function runs before the program's own code does, also where that has no event. */
 extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
 			     void *object) __attribute__((weak));
-
-#endif

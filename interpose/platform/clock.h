@@ -3,8 +3,7 @@
  * Times in nanoseconds, through the vDSO. Contract: no lock, errno untouched, any thread.
  * The coarse clock lags by a few milliseconds and costs a third: the malloc family uses it.
  */
-#ifndef CUF_CLOCK_H
-#define CUF_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -19,5 +18,3 @@ static inline uint64_t cuf_clock_ns(clockid_t clock)
 
 static inline uint64_t cuf_now_ns(void) { return cuf_clock_ns(CLOCK_MONOTONIC); }
 static inline uint64_t cuf_now_coarse_ns(void) { return cuf_clock_ns(CLOCK_MONOTONIC_COARSE); }
-
-#endif

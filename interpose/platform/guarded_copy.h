@@ -5,8 +5,7 @@
  * sandbox refuses that call, pages are checked first (readable.h), so a page that disappears in
  * between faults. Any thread; no lock; errno untouched.
  */
-#ifndef CUF_GUARDED_COPY_H
-#define CUF_GUARDED_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +19,3 @@ static inline bool cuf_guarded_copy(void *to, uintptr_t from, size_t bytes)
 {
 	return cuf_guarded_copy_part(to, from, bytes) == bytes;
 }
-
-#endif

@@ -4,9 +4,8 @@
  * process becomes a compile error: the recorder allocates nothing, prints nothing, takes no lock
  * and never exits.
  */
-#ifndef CUF_LAWS_H
-#define CUF_LAWS_H
+#pragma once
+
 #pragma GCC poison malloc calloc realloc free strdup asprintf printf fprintf puts fopen fwrite
 #pragma GCC poison perror abort exit _exit assert
 #pragma GCC poison pthread_mutex_lock dl_iterate_phdr backtrace getenv
-#endif

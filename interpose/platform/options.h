@@ -4,8 +4,7 @@
  * children. The table is abi/options.def. Contract: no allocation; texts are copied into the
  * struct; a setuid program reads no settings.
  */
-#ifndef CUF_OPTIONS_H
-#define CUF_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 #include "interpose/abi/format.h"
@@ -60,5 +59,3 @@ struct cuf_name_parts {
  */
 int cuf_options_expand(const char *pattern, const struct cuf_name_parts *parts, char *out,
 		       unsigned out_bytes);
-
-#endif

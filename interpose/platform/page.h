@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel's pages: 4 KiB on x86-64; 4, 16 or 64 KiB on aarch64. Any thread; errno untouched. */
-#ifndef CUF_PAGE_H
-#define CUF_PAGE_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/auxv.h>
@@ -18,5 +17,3 @@ static inline uintptr_t cuf_page_bytes(void)
 	return bytes;
 #endif
 }
-
-#endif

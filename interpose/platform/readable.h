@@ -4,8 +4,7 @@
  * nothing faults. A page that another thread unmaps in between is the one exception. About 100 ns
  * a page. Works also where a sandbox refuses process_vm_readv. Any thread; errno untouched.
  */
-#ifndef CUF_READABLE_H
-#define CUF_READABLE_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ cuf_readable_copy(void *to, uintptr_t from, size_t bytes)
 		((unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
 	return true;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * same chance, and the estimate bytes / (1 - exp(-bytes / mean)) is unbiased (as in gperftools
  * and jemalloc). Contract: pure, any thread. No libm: the library needs only libc.
  */
-#ifndef CUF_SAMPLER_H
-#define CUF_SAMPLER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ uint64_t cuf_sample_interval(uint64_t *random, uint64_t mean_bytes);
  * for themselves.
  */
 uint64_t cuf_sample_weight_bytes(uint64_t bytes, uint64_t mean_bytes);
-
-#endif

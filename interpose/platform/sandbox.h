@@ -14,8 +14,7 @@
  * A process that is forked while another thread has a file open has a copy of its descriptor. So
  * the last ones are kept in a table, and the child closes its copies.
  */
-#ifndef CUF_SANDBOX_H
-#define CUF_SANDBOX_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ void cuf_close(int fd);
 /* In a forked child, before it has a thread: closes what it has of its parent's. A file of the
  * program that has such a number stays. */
 void cuf_close_copies(void);
-
-#endif

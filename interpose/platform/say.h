@@ -4,8 +4,7 @@
  * overflows (a text that is too long is cut), never fails, keeps errno. The buffer is the
  * caller's. Writes are raw system calls, so a closed stderr is silent. Any thread.
  */
-#ifndef CUF_SAY_H
-#define CUF_SAY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void cuf_say_line(const char *line);
 
 /* Appends the same line to a file, such as the container's termination log. Silent on failure. */
 void cuf_say_to_file(const char *path, const struct cuf_text *text);
-
-#endif

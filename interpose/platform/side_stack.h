@@ -7,8 +7,7 @@
  * than four threads are on such stacks. run must return. It must not walk the program's stack,
  * which is not below its own frame. errno is untouched by the change of stacks.
  */
-#ifndef CUF_SIDE_STACK_H
-#define CUF_SIDE_STACK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@
  * kill for mmap, run is called on a stack that was mapped before, else on the thread's own.
  */
 bool cuf_on_side_stack(void (*run)(void *argument), void *argument);
-
-#endif

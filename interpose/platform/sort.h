@@ -3,8 +3,7 @@
  * Sorts pairs of numbers by key. Contract: no recursion, no allocation, any thread. libc's qsort
  * may allocate.
  */
-#ifndef CUF_SORT_H
-#define CUF_SORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void cuf_sort_pairs(struct cuf_pair *pairs, uint64_t count);
  */
 struct cuf_pair *cuf_sort_pairs_using(struct cuf_pair *pairs, struct cuf_pair *spare,
 				      uint64_t count);
-
-#endif

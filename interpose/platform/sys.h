@@ -3,8 +3,7 @@
  * System calls made directly, so that no interposer is entered (ours included) and errno stays
  * untouched. Contract: each returns the kernel's answer, a result or -errno. Any thread.
  */
-#ifndef CUF_SYS_H
-#define CUF_SYS_H
+#pragma once
 
 #include <fcntl.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ static inline long cuf_sys_madvise(void *at, size_t bytes, int advice)
 
 /* For calls whose result is an address. */
 static inline int cuf_sys_failed(long result) { return result < 0 && result > -4096; }
-
-#endif

@@ -6,8 +6,7 @@
  * Contract: written once, before step; a thread that sees step sees the others. step NULL: not
  * asked for, not found, or another machine.
  */
-#ifndef CUF_UNWINDER_H
-#define CUF_UNWINDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ struct cuf_unwinder {
 };
 
 extern struct cuf_unwinder cuf_unwinder;
-
-#endif

@@ -16,8 +16,7 @@
  * they start must inherit that), and programs that set the action by a raw system call or by
  * sysv_signal and its kin.
  */
-#ifndef CUF_BUS_GUARD_H
-#define CUF_BUS_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ bool cuf_bus_guard_is_on(void);
 /* sigaction(SIGBUS, action, old) of the program. next: what the hook would call. */
 int cuf_bus_guard_action(cuf_sigaction_fn *next, const struct sigaction *action,
 			 struct sigaction *old);
-
-#endif

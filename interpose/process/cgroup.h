@@ -4,8 +4,7 @@
  * cuf_cgroup_find; raw system calls, no allocation; without /proc or a cgroup every number is
  * CUF_UNKNOWN.
  */
-#ifndef CUF_CGROUP_H
-#define CUF_CGROUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ uint64_t cuf_cgroup_oom_kills(void);
 void cuf_process_memory(struct cuf_process_memory *memory);
 /* How many threads there are now. */
 uint64_t cuf_process_threads(void);
-
-#endif

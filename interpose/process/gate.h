@@ -8,8 +8,7 @@
  * Contract: any thread, no lock, errno untouched. Opening, closing and cuf_gate_begin_recording are
  * for lifecycle.c and handover.c only.
  */
-#ifndef CUF_GATE_H
-#define CUF_GATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ bool cuf_gate_turn_off(void);
  */
 extern bool cuf_gate_must_fence;
 bool cuf_gate_fence_threads(void); /* false: could not be done */
-
-#endif

@@ -8,8 +8,7 @@
  * untouched. A process waits a second at most in its life, except for
  * cuf_handover_wait_for_threads, which waits as long each time.
  */
-#ifndef CUF_HANDOVER_H
-#define CUF_HANDOVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -48,5 +47,3 @@ void cuf_handover_wait_for_threads(void);
 /* Sleeps for 50 us, the step of all waiting here; CUF_HANDOVER_PAUSES_MAX of them are a second. */
 enum { CUF_HANDOVER_PAUSES_MAX = 20000 };
 void cuf_handover_pause(void);
-
-#endif

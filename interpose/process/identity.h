@@ -4,8 +4,7 @@
  * system calls, no descriptor kept, no allocation; without /proc everything is simply unknown.
  * Secrets are redacted (redact.h).
  */
-#ifndef CUF_IDENTITY_H
-#define CUF_IDENTITY_H
+#pragma once
 
 /*
  * Reads host and executable name, start time and boot id; again in a forked child. The recording is
@@ -19,5 +18,3 @@ const char *cuf_process_name(void); /* base name of the executable */
 
 /* Writes executable, command line, environment (an allow-list), cgroup and limits into META. */
 void cuf_process_describe(char **environment);
-
-#endif

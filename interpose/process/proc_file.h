@@ -3,8 +3,7 @@
  * Small files of /proc and /sys, read whole. Contract: raw system calls, no descriptor kept, no
  * allocation.
  */
-#ifndef CUF_PROC_FILE_H
-#define CUF_PROC_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ long cuf_proc_read(const char *path, char *to, size_t bytes);
  * no number there.
  */
 uint64_t cuf_proc_number(const char *text, const char *key);
-
-#endif

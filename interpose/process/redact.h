@@ -4,8 +4,7 @@
  *
  * Contract: texts need not be NUL-terminated.
  */
-#ifndef CUF_REDACT_H
-#define CUF_REDACT_H
+#pragma once
 
 #include <stddef.h>
 #include "both/secrets.h"
@@ -18,5 +17,3 @@ void cuf_redact_text(struct cuf_text *line, enum secrets_kind kind, const char *
 /* Adds one argument of a command line. *next: SECRETS_NOTHING before the first one. */
 void cuf_redact_argument(struct cuf_text *line, const char *argument, size_t bytes,
 			 enum secrets_next *next);
-
-#endif

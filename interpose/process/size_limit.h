@@ -6,8 +6,7 @@
  *
  * Contract: system calls only, no allocation, errno untouched. Bytes.
  */
-#ifndef CUF_SIZE_LIMIT_H
-#define CUF_SIZE_LIMIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void cuf_size_limit_report(void);
 
 /* The one of RLIMIT_* that is in force; CUF_UNKNOWN: none. A system call. */
 uint64_t cuf_limit_bytes(int resource);
-
-#endif

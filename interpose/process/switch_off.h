@@ -8,8 +8,7 @@
  * recording whose header was overwritten gets it back, with META as its only section: nothing else
  * in it can be trusted.
  */
-#ifndef CUF_SWITCH_OFF_H
-#define CUF_SWITCH_OFF_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ void cuf_switch_off_prepare(char **environment);
  * some 700 bytes.
  */
 bool cuf_check_recording(void);
-
-#endif

@@ -8,8 +8,7 @@
  * thread-exit hook: frees in late thread teardown still count, and a slot is recycled when its
  * thread is found dead.
  */
-#ifndef CUF_THREAD_H
-#define CUF_THREAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline void cuf_thread_leave(struct cuf_thread_state *thread)
 	__atomic_store_n(&thread->writer.slot->busy, 0, __ATOMIC_RELEASE);
 	cuf_tls.guard = 0;
 }
-
-#endif

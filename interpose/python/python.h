@@ -10,8 +10,7 @@
  * to a code object, and what does not fit turns Python frames off, with a note. One interpreter
  * library a process is supported.
  */
-#ifndef CUF_PYTHON_H
-#define CUF_PYTHON_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -109,5 +108,3 @@ struct cuf_python_merged {
 };
 
 struct cuf_python_merged *cuf_python_merged(unsigned slot, uint64_t key);
-
-#endif

@@ -5,8 +5,7 @@
  * interpreter publishes them (_Py_DebugOffsets, at the start of _PyRuntime). Contract: pure. A
  * version whose frames work in an unknown way has no layout.
  */
-#ifndef CUF_PYTHON_LAYOUT_H
-#define CUF_PYTHON_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ static inline uint32_t cuf_python_text_state(const struct cuf_python_layout *lay
 enum { CUF_PYTHON_OFFSETS_BYTES = 88 * 8 };
 bool cuf_python_layout_of(uint32_t version, const uint64_t *runtime,
 			  struct cuf_python_layout *layout);
-
-#endif

@@ -3,8 +3,7 @@
  * What the files python_*.c share; no other file includes it except their tests. Contract: as in
  * python.h.
  */
-#ifndef CUF_PYTHON_PARTS_H
-#define CUF_PYTHON_PARTS_H
+#pragma once
 
 #include "interpose/python/python.h"
 #include "interpose/python/python_layout.h"
@@ -198,5 +197,3 @@ static inline uint64_t cuf_python_mix(uint64_t a, uint64_t b)
 	a = (a ^ a >> 29 ^ b) * 0x9E3779B97F4A7C15ull;
 	return a ^ a >> 32;
 }
-
-#endif

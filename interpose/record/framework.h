@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the rest of this room needs of framework.c. */
-#ifndef CUF_FRAMEWORK_H
-#define CUF_FRAMEWORK_H
+#pragma once
 
 /* The end: what was counted goes into META. The thread is entered. */
 void cuf_framework_end(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the rest of this room needs of host.c. */
-#ifndef CUF_HOST_H
-#define CUF_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ static inline void cuf_host_come_out(const struct cuf_host_outer *outer)
 	cuf_tls.outer = NULL;
 	cuf_tls.countdown_bytes = outer->countdown_bytes;
 }
-
-#endif

@@ -9,8 +9,7 @@
  * event and every block. Contract as in recorder.h. errno is untouched: nothing below calls libc,
  * except string functions and the vDSO.
  */
-#ifndef CUF_HOST_FAST_H
-#define CUF_HOST_FAST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -214,5 +213,3 @@ struct cuf_creation {
 struct cuf_creation cuf_thread_created_here(const void *frame);
 /* In the new thread, before the program's function. */
 void cuf_thread_begins(struct cuf_creation creation);
-
-#endif

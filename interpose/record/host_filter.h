@@ -7,8 +7,7 @@
  * Contract: any thread, no lock. A count that reached 255 stays there: how many blocks it stands
  * for is unknown.
  */
-#ifndef CUF_HOST_FILTER_H
-#define CUF_HOST_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void cuf_host_filter_remove(uint64_t addr);
 void cuf_host_filter_begin_skipping(void);
 /* No block is recorded any more: in a forked child. Addresses of cuf_host_keep stay. */
 void cuf_host_filter_clear(void);
-
-#endif

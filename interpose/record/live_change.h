@@ -5,8 +5,7 @@
  *
  * Contract: any thread, no lock. A forked child begins anew.
  */
-#ifndef CUF_LIVE_CHANGE_H
-#define CUF_LIVE_CHANGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ static inline bool cuf_live_change_is_due(void)
 void cuf_live_change_postpone(void);
 /* A reading was made: the next one is due when memory differs from what it is now. */
 void cuf_live_change_settle(void);
-
-#endif

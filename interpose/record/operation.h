@@ -6,8 +6,7 @@
  *
  * Contract: finish follows each begin that returned true, and puts errno back.
  */
-#ifndef CUF_OPERATION_H
-#define CUF_OPERATION_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -122,5 +121,3 @@ static inline void cuf_count(uint64_t *counter, uint64_t by)
 {
 	__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
-
-#endif

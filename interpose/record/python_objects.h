@@ -3,8 +3,7 @@
  * The part of the front door (recorder.h) for CPython's own allocator. Contract as there. bytes are
  * whole pages.
  */
-#ifndef CUF_RECORD_PYTHON_OBJECTS_H
-#define CUF_RECORD_PYTHON_OBJECTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void cuf_python_arena(int64_t bytes);
 
 /* From malloc's slow path: the wrappers are put in, where they are due and no arena is made. */
 void cuf_python_objects_poll(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The part of the front door (recorder.h) that readings of statistics need: when they are due
  * (live_change.h), where they may be made, and what they leave. Contract as there.
  */
-#ifndef CUF_READINGS_H
-#define CUF_READINGS_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -39,5 +38,3 @@ struct cuf_code_range {
  * none of these ranges of code.
  */
 bool cuf_stack_avoids(void *frame, const struct cuf_code_range *ranges, unsigned count);
-
-#endif

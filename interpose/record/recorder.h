@@ -13,8 +13,7 @@
  * The types that a caller fills in are in incident/request.h; the enums are those of the recording
  * (abi/format.h).
  */
-#ifndef CUF_RECORDER_H
-#define CUF_RECORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -239,5 +238,3 @@ int cuf_unload(int (*unload)(void *), void *handle);
 
 /* True when a signal handler is on this thread's stack, or when that cannot be known. */
 bool cuf_signal_on_stack(void *frame);
-
-#endif

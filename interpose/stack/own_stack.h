@@ -4,8 +4,7 @@
  * the thread lives. Contract: no lock, no allocation, no /proc; at most three system calls; errno
  * untouched. It reads the thread's control block, which lies on that stack.
  */
-#ifndef CUF_OWN_STACK_H
-#define CUF_OWN_STACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct cuf_own_stack {
  * answer also holds for the thread that survives a fork.
  */
 struct cuf_own_stack cuf_own_stack_find(int is_main_thread);
-
-#endif

@@ -5,8 +5,7 @@
  * stack's id (its index + 1; at most 24 bits). 0: the tables are full (counted), or the walk
  * found nothing.
  */
-#ifndef CUF_STACKS_H
-#define CUF_STACKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ static inline void cuf_stack_expect(uint64_t frames_hash)
 
 	__builtin_prefetch(&cuf_recording.stacks[index]);
 }
-
-#endif

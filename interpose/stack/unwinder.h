@@ -7,12 +7,9 @@
  * Contract: cuf_unwinder.step is not NULL. Frames, above, max and stop are as in cuf_walk
  * (walker.h), and walker->cache->frame_sp belongs to the frames. errno may change.
  */
-#ifndef CUF_STACK_UNWINDER_H
-#define CUF_STACK_UNWINDER_H
+#pragma once
 
 #include "interpose/stack/walker.h"
 
 unsigned cuf_unwinder_walk(struct cuf_walker *walker, uintptr_t above, uint64_t *frames,
 			   unsigned max, uint8_t *stop);
-
-#endif

@@ -13,8 +13,7 @@
  * One walker belongs to one thread and is not reentrant; the caller guards it. x86-64 and aarch64;
  * elsewhere frame pointers are followed (walk_pointers.c) and no rules exist.
  */
-#ifndef CUF_WALKER_H
-#define CUF_WALKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -186,5 +185,3 @@ static inline uint64_t cuf_frames_hash_step(uint64_t hash, uint64_t frame)
 {
 	return ((hash << 5 | hash >> 59) ^ frame) * 0x9E3779B97F4A7C15ull;
 }
-
-#endif

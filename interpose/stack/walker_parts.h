@@ -3,8 +3,7 @@
  * What walker.c, stack_cache.c and walk_pointers.c share; no other file includes it. Contract: as
  * in walker.h. walker->rules is not NULL.
  */
-#ifndef CUF_WALKER_PARTS_H
-#define CUF_WALKER_PARTS_H
+#pragma once
 
 #include <stddef.h>
 #include "interpose/code/cfi.h"
@@ -120,5 +119,3 @@ struct cuf_walk_state {
 /* Continues a walk that has count frames already. Returns how many it has then. */
 unsigned cuf_walk_continue(struct cuf_walker *walker, const struct cuf_walk_state *from,
 			   uint64_t *frames, unsigned count, unsigned max, uint8_t *stop);
-
-#endif

@@ -11,8 +11,7 @@
  * first one counts. The handler is process/switch_off.c, a room above,
  * which registers itself.
  */
-#ifndef CUF_FAULT_H
-#define CUF_FAULT_H
+#pragma once
 
 enum cuf_fault {
 	/* magic or layout of the recording */
@@ -40,5 +39,3 @@ typedef void cuf_fault_handler(enum cuf_fault fault);
 
 /* NULL: a fault only drops its event. */
 void cuf_fault_handle_with(cuf_fault_handler *handler);
-
-#endif

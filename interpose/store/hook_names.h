@@ -3,8 +3,7 @@
  * Names of interposed functions by id, from the hook table. Contract: any thread; names are
  * constant texts.
  */
-#ifndef CUF_HOOK_NAMES_H
-#define CUF_HOOK_NAMES_H
+#pragma once
 
 /* "unknown" for an id without a row. */
 const char *cuf_hook_name(unsigned id);
@@ -14,5 +13,3 @@ const char *cuf_hook_name(unsigned id);
  * itself.
  */
 void cuf_hook_names_write(void);
-
-#endif

@@ -8,8 +8,7 @@
  * (CUF_LOST_HOST_LEDGER). One thread frees a block at a time, as in any correct program. word1:
  * see struct cuf_host_block.
  */
-#ifndef CUF_HOST_LEDGER_H
-#define CUF_HOST_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void cuf_host_ledger_each(void (*visit)(uint64_t word0, uint64_t word1));
 
 /* Prefetches the bucket where this block will be added. To be called some time before. */
 void cuf_host_ledger_expect(uint64_t addr);
-
-#endif

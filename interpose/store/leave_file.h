@@ -3,8 +3,7 @@
  * What takes the recording's place when its file disappears. Contract: any thread, in a signal
  * handler, several at a time; no lock; errno untouched.
  */
-#ifndef CUF_LEAVE_FILE_H
-#define CUF_LEAVE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@
  * was recorded only the header remains there. Any thread, in a signal handler, several at a time.
  */
 bool cuf_recording_leave_file(uintptr_t address);
-
-#endif

@@ -4,8 +4,7 @@
  * no block, however old. Contract: open addressing inside the recording, lock-free, any thread. A
  * block without a free place is dropped and counted (CUF_LOST_LEDGER); nothing else fails.
  */
-#ifndef CUF_LEDGER_H
-#define CUF_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/format.h"
@@ -39,5 +38,3 @@ void cuf_ledger_each(void (*visit)(const struct cuf_block *block, void *context)
  * A number that every added or removed block changes. Equal numbers: the same blocks are live.
  */
 uint64_t cuf_ledger_changes(void);
-
-#endif

@@ -4,8 +4,7 @@
  * slots and ring segments of dead threads are found through the kernel. Contract: any thread, one
  * system call or two, errno untouched.
  */
-#ifndef CUF_LIVENESS_H
-#define CUF_LIVENESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ bool cuf_thread_alive(uint32_t tid);
  * From then on an id that is alive in any process counts as alive.
  */
 void cuf_liveness_has_task(void);
-
-#endif

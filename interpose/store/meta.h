@@ -4,8 +4,7 @@
  * any thread. A record that does not fit is dropped and counted (CUF_LOST_META). Texts are cut at
  * 4 KiB and copied. Avoiding duplicates is the caller's task.
  */
-#ifndef CUF_META_H
-#define CUF_META_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void cuf_meta_module(uint64_t id, uint64_t base, uint64_t start, uint64_t end,
 		     const uint8_t *build_id, unsigned build_id_bytes, const char *path,
 		     size_t path_bytes);
 void cuf_meta_module_end(uint64_t id);
-
-#endif

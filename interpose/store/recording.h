@@ -8,8 +8,7 @@
  * zero-filled. Functions return 0 or -errno, allocate only the mapping, and keep no file
  * descriptor.
  */
-#ifndef CUF_RECORDING_H
-#define CUF_RECORDING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ int cuf_recording_to_file(int fd, const char *path, const char **why);
  * than half of making them one by one. Does nothing while the recording is in memory.
  */
 void cuf_recording_populate(void *from, size_t bytes);
-
-#endif

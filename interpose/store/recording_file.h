@@ -4,8 +4,7 @@
  * none. Nothing is overwritten, no link is followed; the mode is that of the option; missing
  * directories are created. Raw system calls, no allocation.
  */
-#ifndef CUF_RECORDING_FILE_H
-#define CUF_RECORDING_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include "interpose/platform/options.h"
@@ -18,5 +17,3 @@ int cuf_recording_file_create(const struct cuf_name_parts *names, char *path, un
 
 /* Writes that many zeros. Returns 0, or -errno. */
 int cuf_recording_file_fill(int fd, size_t bytes);
-
-#endif

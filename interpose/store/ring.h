@@ -7,8 +7,7 @@
  * Contract: the calling thread is inside the recorder, and the writer is its own. NULL means that
  * no segment was free; the event was dropped and counted.
  */
-#ifndef CUF_RING_H
-#define CUF_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ static inline void cuf_ring_host_commit(struct cuf_writer *writer)
 
 /* For a new thread: continues in the segments that the slot's last thread owned. */
 void cuf_ring_inherit(struct cuf_writer *writer);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: cuf_recording_seal when the header is complete, by one thread; the others from any
  * thread. There is a recording.
  */
-#ifndef CUF_SEAL_H
-#define CUF_SEAL_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/format.h"
@@ -21,5 +20,3 @@ bool cuf_recording_is_intact(void);
 
 /* Puts the header back, with META as its only section, and empty: nothing else can be trusted. */
 void cuf_recording_repair(void);
-
-#endif

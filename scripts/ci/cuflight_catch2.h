@@ -4,8 +4,7 @@
  * file of the test program; with Catch2 2, in the one that defines CATCH_CONFIG_MAIN. Then
  * `cuflight phases` lists what each test case needed. Without the recorder it does nothing.
  */
-#ifndef CUFLIGHT_CATCH2_H
-#define CUFLIGHT_CATCH2_H
+#pragma once
 
 #include <cuflight.h>
 #if __has_include(<catch2/reporters/catch_reporter_event_listener.hpp>)
@@ -40,5 +39,3 @@ private:
 CATCH_REGISTER_LISTENER(catch2_listener)
 
 }
-
-#endif

@@ -5,8 +5,7 @@
  * `cuflight check RECORDING 'device.peak@Suite.Test <= 2GiB'` limits it. Without the recorder it
  * does nothing.
  */
-#ifndef CUFLIGHT_GTEST_H
-#define CUFLIGHT_GTEST_H
+#pragma once
 
 #include <cuflight.h>
 #include <gtest/gtest.h>
@@ -34,5 +33,3 @@ const bool gtest_is_marked = [] {
 }
 
 }
-
-#endif

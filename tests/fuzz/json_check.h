@@ -6,8 +6,7 @@
  *
  * Contract: one document a check; depth at most JSON_CHECK_DEPTH. The caller closes the FILE.
  */
-#ifndef TESTS_FUZZ_JSON_CHECK_H
-#define TESTS_FUZZ_JSON_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,5 +27,3 @@ struct json_check {
 FILE *json_check_open(struct json_check *check);
 /* After fclose: whether it was one whole document. */
 bool json_check_whole(const struct json_check *check);
-
-#endif

@@ -13,8 +13,7 @@
  * No function here calls an export of this library by name: under a preload that could be another
  * object's function. The exceptions, in cuInit, test exactly that.
  */
-#ifndef SIM_DRIVER_H
-#define SIM_DRIVER_H
+#pragma once
 
 #include <bsd/sys/tree.h>
 #include <stdbool.h>
@@ -202,5 +201,3 @@ bool capture_prohibits(void);
 struct object *capture_of(CUstream stream);
 CUresult capture_alloc(struct object *stream, CUdeviceptr *out, uint64_t bytes, const CUmemPoolProps *props);
 CUresult capture_free(struct object *stream, CUdeviceptr ptr);
-
-#endif

@@ -6,8 +6,7 @@
  * raised from any thread. The sizes are so large that the recorder records every block in both
  * modes.
  */
-#ifndef TORTURE_BLOCKS_H
-#define TORTURE_BLOCKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ void block_check(const struct slot *slot);
 void block_release(struct slot *slot);
 /* One random step: a few small blocks, and one slot that is filled, resized or freed. */
 void blocks_churn(struct slot *slots, unsigned count, struct random *random);
-
-#endif

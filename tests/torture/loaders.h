@@ -7,8 +7,7 @@
  * they ran may not use the loader, as without the recorder: they may have been in the middle of a
  * change.
  */
-#ifndef TORTURE_LOADERS_H
-#define TORTURE_LOADERS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ bool loaders_run(void);
 
 /* In a forked child: they are gone. */
 void loaders_forget(void);
-
-#endif

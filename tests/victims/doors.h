@@ -11,8 +11,7 @@
  * prints one line of truth and flushes it, because the next event may be SIGKILL. Its vocabulary is
  * in README.md.
  */
-#ifndef VICTIMS_DOORS_H
-#define VICTIMS_DOORS_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -265,5 +264,3 @@ static inline void say_device(void)
 	MUST(cu.memory(&free_bytes, &total_bytes));
 	say("device index 0 free %zu total %zu", free_bytes, total_bytes);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Virtual memory management as the victims use it: one reservation, handles of one granule or more.
  */
-#ifndef VICTIMS_VMM_H
-#define VICTIMS_VMM_H
+#pragma once
 
 #include "tests/victims/doors.h"
 
@@ -33,5 +32,3 @@ static inline void vmm_grow(CUdeviceptr at, size_t bytes)
 	MUST(cu.handle_release(handle));
 	MUST(cu.set_access(at, bytes, &vmm_read_write, 1));
 }
-
-#endif

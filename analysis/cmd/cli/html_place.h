@@ -5,8 +5,7 @@
  * Contract: nothing is chosen unless stdout is a terminal. The browser is started only on a desktop
  * (DISPLAY or WAYLAND_DISPLAY), without waiting for it. html_place_show prints the path.
  */
-#ifndef CMD_HTML_PLACE_H
-#define CMD_HTML_PLACE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -16,5 +15,3 @@ struct html_place { char path[PATH_MAX]; }; /* "": nothing was chosen */
 /* For this recording or directory. False: stdout is no terminal. */
 bool html_place_choose(struct html_place *place, const char *recording);
 void html_place_show(const struct html_place *place);
-
-#endif

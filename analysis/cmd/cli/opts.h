@@ -9,8 +9,7 @@
  * full: without abbreviations, new options cannot break old command lines. The accessors take a
  * long name that the tables contain (checked by assert). Not thread-safe (getopt).
  */
-#ifndef CMD_OPTS_H
-#define CMD_OPTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,5 +87,3 @@ void opts_default(const struct opt *opt, char *out, size_t bytes);
 
 /* "-o, --output=FILE" */
 void opts_spell(const struct opts_row *row, char *out, size_t bytes);
-
-#endif

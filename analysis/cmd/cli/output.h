@@ -8,8 +8,7 @@
  * reason and returns -1; an older file is then unchanged. Devices and pipes are written directly.
  * An existing file is overwritten only with -f.
  */
-#ifndef CMD_OUTPUT_H
-#define CMD_OUTPUT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ int output_open_named(struct output *output, const char *path, bool force);
 int output_close(struct output *output);
 /* Instead of output_close: nothing is left of what was written. */
 void output_abandon(struct output *output);
-
-#endif

@@ -4,12 +4,9 @@
  * stream to write to, or NULL when stdout is no terminal, PAGER is empty or "cat", or the pager
  * cannot be started. pager_close waits until the reader has left. Leaving early is no error.
  */
-#ifndef CMD_PAGER_H
-#define CMD_PAGER_H
+#pragma once
 
 #include <stdio.h>
 
 FILE *pager_open(void);
 void pager_close(FILE *pager);
-
-#endif

@@ -4,8 +4,7 @@
  * unless stderr is a terminal, --quiet was not given and a second has passed. progress_end removes
  * the line.
  */
-#ifndef CMD_PROGRESS_H
-#define CMD_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ void progress_begin(struct progress *progress, bool quiet);
 /* context: a struct progress. total 0: unknown. */
 void progress_step(void *context, uint64_t done, uint64_t total);
 void progress_end(struct progress *progress);
-
-#endif

@@ -5,8 +5,7 @@
  * printf's; control characters in it are replaced, since paths may come from a hostile recording.
  * say_quiet silences say_info, never say_error.
  */
-#ifndef CMD_SAY_H
-#define CMD_SAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ bool say_in_utf8(void);
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The last line that such a command wrote to this file, without "cuflight: "; "": none. */
 void say_last_line(int file, char *out, size_t bytes);
-
-#endif

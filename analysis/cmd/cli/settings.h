@@ -5,8 +5,7 @@
  * the environment has, then what was given on the command line, because the recorder uses the last
  * value of a key. Returns 0, or -1 with a sentence in error.
  */
-#ifndef CMD_SETTINGS_H
-#define CMD_SETTINGS_H
+#pragma once
 
 #include <stddef.h>
 #include "analysis/cmd/cli/opts.h"
@@ -18,5 +17,3 @@ extern const struct opt_group settings_printed;  /* for env */
  * Both may be NULL. */
 int settings_compose(const struct opts *opts, const char *inherited, const char *first,
 		     char *out, size_t bytes, char *error, size_t error_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "Did you mean": the name nearest to what was typed. Contract: pure; NULL when none is near. */
-#ifndef CMD_SUGGEST_H
-#define CMD_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@
 unsigned suggest_distance(const char *a, const char *b);
 
 const char *suggest_nearest(const char *typed, const char *const *names, size_t count);
-
-#endif

@@ -8,8 +8,7 @@
  * falls between. At most UNFINISHED_MAX at a time; more are dropped, and a signal leaves them
  * behind. Children of fork remove nothing. One thread adds, forgets and removes.
  */
-#ifndef CMD_UNFINISHED_H
-#define CMD_UNFINISHED_H
+#pragma once
 
 enum { UNFINISHED_MAX = 64 };
 
@@ -26,5 +25,3 @@ char *unfinished_make_directory(char *template);
 void unfinished_forget(const char *path);
 /* Removes it now. It may be gone already. */
 void unfinished_remove(const char *path, enum unfinished_kind kind);
-
-#endif

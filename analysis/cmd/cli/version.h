@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --version prints. Contract: writes one line to out. */
-#ifndef CMD_CLI_VERSION_H
-#define CMD_CLI_VERSION_H
+#pragma once
 
 #include <stdio.h>
 
 void version_print(FILE *out);
-
-#endif

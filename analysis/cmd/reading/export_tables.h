@@ -5,8 +5,7 @@
  * Contract: returns the exit status: 0, 2 after an error that is printed, 3 when some recordings
  * were left out. Memory is that of one recording.
  */
-#ifndef ANALYSIS_CMD_READING_EXPORT_TABLES_H
-#define ANALYSIS_CMD_READING_EXPORT_TABLES_H
+#pragma once
 
 #include "analysis/cmd/reading/places.h"
 #include "analysis/facts/facts.h"
@@ -28,5 +27,3 @@ struct export_tables {
 /* Fills places from --to, --table, -o and -f. 0, or -1 after an error. */
 int export_tables_read(struct export_tables *tables, const struct opts *opts);
 int export_tables(struct export_tables *tables);
-
-#endif

@@ -3,8 +3,7 @@
  * The value of --at: the moment that a command is about. Contract: 0, or -1 after an error on
  * stderr. at may be NULL in moment_option_check: nothing was asked for.
  */
-#ifndef CMD_MOMENT_OPTION_H
-#define CMD_MOMENT_OPTION_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 
@@ -13,5 +12,3 @@ int moment_option_parse(const char *at, struct facts_options *options);
 /* Only the facts tell whether the recording contains the moment. */
 int moment_option_check(const struct facts_options *options, const struct facts *facts,
 			const char *at);
-
-#endif

@@ -8,8 +8,7 @@
  * the next call does not give it out again. Where that cannot be written, a line on stderr tells
  * why. Runs that go on, or may, are left for later.
  */
-#ifndef ANALYSIS_CMD_READING_NEW_RUN_H
-#define ANALYSIS_CMD_READING_NEW_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ size_t new_run(const char *directory);
 
 /* Of a directory that has nothing else: true, and its note is gone. */
 bool new_run_forget(const char *directory);
-
-#endif

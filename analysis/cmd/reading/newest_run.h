@@ -6,11 +6,8 @@
  * Contract: path gets the file or the directory, and a line on stderr names it. Returns 0; -1 after
  * an error on stderr.
  */
-#ifndef CMD_NEWEST_RUN_H
-#define CMD_NEWEST_RUN_H
+#pragma once
 
 #include <stddef.h>
 
 int newest_run(char *path, size_t bytes);
-
-#endif

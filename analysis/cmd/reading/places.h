@@ -8,8 +8,7 @@
  * places_end; and places_close once, which returns -1 when anything failed, and leaves nothing new
  * behind except whole partitions.
  */
-#ifndef ANALYSIS_CMD_READING_PLACES_H
-#define ANALYSIS_CMD_READING_PLACES_H
+#pragma once
 
 #include "analysis/cmd/cli/output.h"
 #include "analysis/view/tables/database.h"
@@ -47,5 +46,3 @@ void places_put(void *places, const struct table *table, const struct cell *cell
 void places_end(struct table_places *places);
 bool places_failed(const struct table_places *places);
 int places_close(struct table_places *places, bool keep);
-
-#endif

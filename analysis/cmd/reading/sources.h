@@ -6,8 +6,7 @@
  * sources_free. Paths are in the order of their names, without duplicates of one operand. Links in
  * directories are not followed. Nothing is opened yet.
  */
-#ifndef ANALYSIS_CMD_READING_SOURCES_H
-#define ANALYSIS_CMD_READING_SOURCES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -15,5 +14,3 @@ struct sources { char **paths; size_t count, room; };
 
 int sources_find(struct sources *sources, char *const *operands, size_t count);
 void sources_free(struct sources *sources);
-
-#endif

@@ -8,8 +8,7 @@
  * one. It refuses a file that shows nothing and never will. It returns 0 and writes the path that
  * it opened, or -1 after a message, when there is nothing to close.
  */
-#ifndef CMD_WATCHING_H
-#define CMD_WATCHING_H
+#pragma once
 
 #include <limits.h>
 #include "analysis/cmd/cli/opts.h"
@@ -25,5 +24,3 @@ static inline int sooner(int a_ms, int b_ms) { return a_ms < b_ms ? a_ms : b_ms;
 
 /* Blocks SIGTERM, SIGINT and SIGHUP, which then make the descriptor readable; ignores SIGPIPE. */
 int watching_signals(void);
-
-#endif

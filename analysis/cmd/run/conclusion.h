@@ -4,8 +4,7 @@
  * Contract: in list, the recordings of the run are marked, and their processes may still run.
  * Errors are printed; none changes the exit status.
  */
-#ifndef CMD_CONCLUSION_H
-#define CMD_CONCLUSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void conclusion_trim_directory(const char *directory);
  */
 void conclusion_print(const struct recordings *list, size_t processes,
 		      const struct destination *destination, bool named_output, int status);
-
-#endif

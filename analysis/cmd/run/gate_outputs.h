@@ -7,8 +7,7 @@
  * or -1 after an error; it also reports rules that matched nothing or have expired. A file appears
  * only when it is complete, and replaces an older one. opts is borrowed.
  */
-#ifndef ANALYSIS_CMD_RUN_GATE_OUTPUTS_H
-#define ANALYSIS_CMD_RUN_GATE_OUTPUTS_H
+#pragma once
 
 #include "analysis/cmd/cli/opts.h"
 #include "analysis/gate/finding.h"
@@ -29,5 +28,3 @@ struct suppressions *gate_rules_open(const struct opts *opts);
 int gate_outputs_open(struct gate_outputs *outputs, const struct opts *opts);
 int gate_outputs_write(const struct gate_outputs *outputs, const struct gate_result *result);
 void gate_outputs_close(struct gate_outputs *outputs);
-
-#endif

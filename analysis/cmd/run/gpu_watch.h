@@ -7,8 +7,7 @@
  * and appended by gpu_watch_end, after the process has ended. At most 64 readings; per recording
  * they are at least a second apart, then ever longer. All calls come from one thread.
  */
-#ifndef CMD_GPU_WATCH_H
-#define CMD_GPU_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ bool gpu_watch_tick(void *context);
 /* Polls a last time, appends the readings, frees the watch. In list, the run's recordings are
  * marked. watch may be NULL. */
 void gpu_watch_end(struct gpu_watch *watch, const struct recordings *list);
-
-#endif

@@ -7,8 +7,7 @@
  * judge_free; or -1 after an error on stderr, and then there is nothing to free. judge_check_limits
  * reads what can be read before anything is recorded: 0, or -1 after an error.
  */
-#ifndef ANALYSIS_CMD_RUN_JUDGE_RUN_H
-#define ANALYSIS_CMD_RUN_JUDGE_RUN_H
+#pragma once
 
 #include "analysis/gate/baseline.h"
 #include "analysis/gate/check.h"
@@ -41,5 +40,3 @@ struct judged {
 int judge_check_limits(const struct judge_request *request);
 int judge_run(const struct judge_request *request, struct judged *out);
 void judge_free(struct judged *judged);
-
-#endif

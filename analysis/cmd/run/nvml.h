@@ -3,8 +3,7 @@
  * Reads NVML through ask.h: a driver that hangs or crashes cannot affect the caller, and a query
  * takes at most two seconds.
  */
-#ifndef CMD_NVML_H
-#define CMD_NVML_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/nvml.h"
@@ -14,5 +13,3 @@
  * Times are CLOCK_MONOTONIC.
  */
 bool nvml_query(const struct cuf_device *device, struct cuf_gpu_reading *reading);
-
-#endif

@@ -5,8 +5,7 @@
  * oom_kills_of is for one recording of the run: its process may have entered another control group
  * than ours, and then only the count of that one is about it.
  */
-#ifndef CMD_OOM_KILLS_H
-#define CMD_OOM_KILLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct oom_kills oom_kills_of(const char *recording, const struct oom_kills *own
 
 /* True when the counter is known and has risen. */
 bool oom_kills_any(uint64_t rise);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: NULL after an error on stderr; else facts, freed by facts_free. symbols and options may
  * be NULL; the member symbols of options is not used.
  */
-#ifndef ANALYSIS_CMD_RUN_OPEN_FACTS_H
-#define ANALYSIS_CMD_RUN_OPEN_FACTS_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 #include "analysis/recording/reader_error.h"
@@ -16,5 +15,3 @@ struct facts *open_facts(const char *path, struct symbols *symbols,
 
 /* Prints why a recording cannot be read. */
 void refuse_recording(const char *path, const struct reader_error *error);
-
-#endif

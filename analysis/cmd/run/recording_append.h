@@ -6,8 +6,7 @@
  * the recording has an end record of its own and stays unchanged; -1 when it cannot be written or
  * is no recording (see errno).
  */
-#ifndef ANALYSIS_CMD_RUN_RECORDING_APPEND_H
-#define ANALYSIS_CMD_RUN_RECORDING_APPEND_H
+#pragma once
 
 #include "interpose/abi/format.h"
 
@@ -16,5 +15,3 @@ int recording_append_wait(const char *path, const char *text);
 /* A whole record, whether there is an end record or not. record->bytes is its length, a multiple of
  * 8. */
 int recording_append_record(const char *path, const struct cuf_meta *record);
-
-#endif

@@ -12,8 +12,7 @@
  * Unless the result is RECORDING_TRIMMED the file is as it was. A trimmed recording is a new file
  * under the old name, with the old owner, mode and times, and reads the same.
  */
-#ifndef ANALYSIS_CMD_RUN_RECORDING_TRIM_H
-#define ANALYSIS_CMD_RUN_RECORDING_TRIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@
 enum recording_trim { RECORDING_TRIMMED, RECORDING_KEPT, RECORDING_IN_USE };
 
 int recording_trim(const char *path, bool only_try, uint64_t *bytes);
-
-#endif

@@ -4,8 +4,7 @@
  * Contract: only headers and META are read. Files that are no recordings are skipped.
  * recordings_free frees everything that a list owns. Times are CLOCK_REALTIME nanoseconds.
  */
-#ifndef CMD_RECORDINGS_H
-#define CMD_RECORDINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ bool process_has_ended(uint32_t pid);
 
 /* The path as one would type it here: relative if possible, and quoted for the shell. */
 void recordings_show_path(const char *path, char *out, size_t bytes);
-
-#endif

@@ -8,8 +8,7 @@
  * to stderr, because stdout belongs to the command. Each process is judged by itself. What cannot
  * be judged counts for the processes that used CUDA, and for the one that a report would show.
  */
-#ifndef CMD_RUN_RUN_CHECK_H
-#define CMD_RUN_RUN_CHECK_H
+#pragma once
 
 #include "analysis/cmd/cli/opts.h"
 #include "analysis/cmd/run/recordings.h"
@@ -19,5 +18,3 @@ extern const struct opt_group run_check_options;
 int run_check_prepare(const struct opts *opts);
 /* In list, the recordings of the run are marked. */
 int run_check_judge(const struct opts *opts, const struct recordings *list);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Contract: one command at a time, in one thread.
  */
-#ifndef CMD_SUPERVISE_H
-#define CMD_SUPERVISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -36,5 +35,3 @@ void supervise(struct supervised *supervised, char **argv, const struct supervis
 
 /* The exit status as a shell reports it: the command's, or 128 + the number of the signal. */
 int supervise_exit(const struct supervised *supervised);
-
-#endif

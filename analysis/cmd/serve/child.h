@@ -8,8 +8,7 @@
  * fresh. children_start does nothing while one runs. fd of struct children is readable when
  * children_take has something; -1: none runs.
  */
-#ifndef CMD_SERVE_CHILD_H
-#define CMD_SERVE_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ const struct child_result *children_find(const struct children *children, char *
 void children_start(struct children *children, char *const *words);
 /* True: the one that ran has ended; a result is there, good or not. */
 bool children_take(struct children *children);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: one thread. ended_work is called in each turn of the loop, and returns the milliseconds
  * after which it wants to be called again. log, borrowed: a file for the text, too; NULL: none.
  */
-#ifndef CMD_SERVE_ENDED_H
-#define CMD_SERVE_ENDED_H
+#pragma once
 
 #include "analysis/cmd/serve/child.h"
 #include "analysis/watch/watch.h"
@@ -26,5 +25,3 @@ void ended_init(struct ended *ended, const struct watch *watch, uint64_t memory_
 		const char *log);
 void ended_fini(struct ended *ended);
 int ended_work(struct ended *ended, struct watch *watch);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Contract: pure, except guard_read_token. NULL: the header was not sent.
  */
-#ifndef CMD_SERVE_GUARD_H
-#define CMD_SERVE_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ int guard_read_token(const char *path, char *token, size_t bytes);
 struct listen_address { char text[64]; unsigned port; bool is_ipv6, is_loopback; };
 /* "127.0.0.1:9741", "[::1]:0", ":9741" (all addresses). False: it is none. */
 bool guard_parse_address(const char *typed, struct listen_address *out);
-
-#endif

@@ -7,8 +7,7 @@
  * time, HTTP_BYTES of a request, HTTP_SECONDS until a request is there; whoever is too slow makes
  * room for others when connections run short.
  */
-#ifndef CMD_SERVE_HTTP_H
-#define CMD_SERVE_HTTP_H
+#pragma once
 
 #include "analysis/cmd/serve/guard.h"
 #include "analysis/cmd/serve/server.h"
@@ -24,5 +23,3 @@ int http_fd(const struct http *http);        /* readable: call http_run */
 int http_child_fd(const struct http *http);  /* the same; -1: nothing to wait for */
 /* Answers what is there. Returns the milliseconds until it wants to be called again. */
 int http_run(struct http *http);
-
-#endif

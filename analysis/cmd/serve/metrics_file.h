@@ -5,8 +5,7 @@
  * Contract: 0, or -1 with errno; the file is unchanged then. A device or a pipe of that name
  * is never replaced or removed.
  */
-#ifndef CMD_SERVE_METRICS_FILE_H
-#define CMD_SERVE_METRICS_FILE_H
+#pragma once
 
 #include "analysis/view/live/metrics.h"
 
@@ -14,5 +13,3 @@ int metrics_file_write(const char *path, const struct watch *watch,
 		       const struct metrics_options *options);
 
 void metrics_file_remove(const char *path);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract. One thread. A path and a query of a client select among what is there and are never
  * opened. An answer has a body, or the command line of a child that makes it (child.h).
  */
-#ifndef CMD_SERVE_SERVER_H
-#define CMD_SERVE_SERVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void server_answer(struct server *server, const struct request *request, struct 
 void answer_fini(struct answer *answer);
 /* A short text; for failures. */
 void answer_text(struct answer *answer, unsigned status, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * Another malloc for the recorded command: where its library is installed. Contract: 0 and an
  * absolute path that LD_PRELOAD can hold, else -1 and a sentence in why with a hint.
  */
-#ifndef CMD_ALLOCATOR_H
-#define CMD_ALLOCATOR_H
+#pragma once
 
 #include <limits.h>
 
@@ -17,5 +16,3 @@ struct allocator_library {
 };
 
 int allocator_find(struct allocator_library *library, enum allocator_choice choice);
-
-#endif

@@ -7,8 +7,7 @@
  * cannot run (another C library, memory files that may not be executed) there is no answer. The
  * caller has one thread.
  */
-#ifndef CMD_TARGET_ASK_H
-#define CMD_TARGET_ASK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ ssize_t ask(const struct question *question, void *answer, size_t room);
 bool ask_library(const char *soname, char *path, size_t bytes);
 
 extern const char asker_image[], asker_image_end[]; /* images.c */
-
-#endif

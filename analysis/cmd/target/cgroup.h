@@ -4,8 +4,7 @@
  * Contract: reads files only. Bytes and counts; CUF_UNKNOWN where there is no cgroup, no limit, or
  * no such file.
  */
-#ifndef CMD_CGROUP_H
-#define CMD_CGROUP_H
+#pragma once
 
 #include <limits.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct cgroup_memory {
 };
 
 void cgroup_read(struct cgroup_memory *memory);
-
-#endif

@@ -3,8 +3,7 @@
  * What one check found, and how a check fills it. Contract: the caller clears a result and sets its
  * name; texts are printf's and cut to fit; no allocation.
  */
-#ifndef CMD_CHECK_RESULT_H
-#define CMD_CHECK_RESULT_H
+#pragma once
 
 enum check_state { CHECK_FINE, CHECK_INFO, CHECK_PROBLEM };
 
@@ -19,5 +18,3 @@ void check_report(struct check_result *result, enum check_state state, const cha
 	__attribute__((format(printf, 3, 4)));
 void check_advise(struct check_result *result, const char *todo, ...)
 	__attribute__((format(printf, 2, 3)));
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: a check does not execute the user's command and leaves nothing behind. The trial
  * records this executable into a temporary directory and removes it.
  */
-#ifndef CMD_CHECKS_H
-#define CMD_CHECKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void checks_prepare(struct check_context *context, const char *library, const ch
 /* Runs all checks, or only those about the command. Returns their number, at most CHECKS_MAX. */
 size_t checks_run(const struct check_context *context, bool command_only,
 		  struct check_result *results);
-
-#endif

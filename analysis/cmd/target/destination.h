@@ -8,8 +8,7 @@
  * Contract: destination_set creates nothing. It returns 0, or -1 when the path is too long or the
  * current directory is unknown.
  */
-#ifndef CMD_DESTINATION_H
-#define CMD_DESTINATION_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ int destination_set(struct destination *destination, const char *requested);
 /* Creates the directory and its parents, by the umask; group_reads: for this group, too. 0, or -1
  * with errno. */
 int destination_prepare(const struct destination *destination, bool group_reads);
-
-#endif

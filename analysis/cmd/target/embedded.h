@@ -6,8 +6,7 @@
  * Contract: a descriptor of a file without a name, closed on exec, that has the bytes; -1: there is
  * no memory for it.
  */
-#ifndef ANALYSIS_EMBEDDED_H
-#define ANALYSIS_EMBEDDED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ bool embedded_is_empty(const char *begin, const char *end);
 
 /* 0, or -1 with errno. */
 int embedded_write(int fd, const char *begin, const char *end);
-
-#endif

@@ -4,8 +4,7 @@
  * where it was installed. Contract: 0 and an absolute path without blanks and colons, because
  * LD_PRELOAD has no way to quote them; else -1 and a sentence in why with a hint.
  */
-#ifndef CMD_LIBRARY_H
-#define CMD_LIBRARY_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ int library_compose_preload(const char *path, const char *inherited, char *out, 
 
 /* The recorder inside a shipped command (images.c); no bytes: it is not inside. */
 extern const char recorder_image[], recorder_image_end[];
-
-#endif

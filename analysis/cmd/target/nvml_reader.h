@@ -6,8 +6,7 @@
  *
  * Contract: called in a child process that ends afterwards, because NVML may hang or crash.
  */
-#ifndef CMD_TARGET_NVML_READER_H
-#define CMD_TARGET_NVML_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/nvml.h"
@@ -20,5 +19,3 @@ bool nvml_bind(struct cuf_nvml *nvml, void *(*find)(const void *library, const c
  * stored in reading->head.failed. Names of processes are the caller's to add. */
 void nvml_read(const struct cuf_nvml *nvml, const struct cuf_device *device, uint8_t *room,
 	       struct cuf_gpu_reading *reading);
-
-#endif

@@ -8,8 +8,7 @@
  * (not found), EACCES (not executable), ELOOP (a script that leads to itself) or another errno.
  * The fields after it are valid when it is 0.
  */
-#ifndef CMD_TARGET_H
-#define CMD_TARGET_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ void target_inspect(struct target *target, const char *command);
 
 /* "x86-64", "aarch64", else the number as text. Static storage. */
 const char *target_machine_name(uint16_t machine);
-
-#endif

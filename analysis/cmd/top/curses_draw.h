@@ -3,8 +3,7 @@
  * Draws the state into ncurses' picture of the screen, which then sends what has changed.
  * Contract: the terminal is open. state->page is set to the rows that its table has.
  */
-#ifndef CMD_TOP_CURSES_DRAW_H
-#define CMD_TOP_CURSES_DRAW_H
+#pragma once
 
 #include "analysis/cmd/top/state.h"
 
@@ -17,5 +16,3 @@ struct drawing {
 };
 
 void draw_screen(struct drawing *drawing, struct state *state);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: texts are clean (base/clean.h). Columns beyond the screen are not drawn.
  */
-#ifndef CMD_TOP_CURSES_TEXT_H
-#define CMD_TOP_CURSES_TEXT_H
+#pragma once
 
 #include "analysis/cmd/top/curses_draw.h"
 
@@ -34,5 +33,3 @@ void site_rate(const struct site_row *row, char *out, size_t bytes);
 
 void draw_help(struct drawing *drawing, struct state *state);
 void draw_stack(struct drawing *drawing, struct state *state);
-
-#endif

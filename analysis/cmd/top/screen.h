@@ -4,8 +4,7 @@
  * end of the terminal ends it, and returns 0 with the terminal as it was; -1 at once where the
  * terminal cannot move its cursor, or this build has no screen, which it prints.
  */
-#ifndef CMD_TOP_SCREEN_H
-#define CMD_TOP_SCREEN_H
+#pragma once
 
 #include "analysis/view/style.h"
 #include "analysis/watch/watch.h"
@@ -17,5 +16,3 @@ struct screen_options {
 };
 
 int screen_run(struct watch *watch, const struct screen_options *options);
-
-#endif

@@ -6,8 +6,7 @@
  * runs or the kernel has no such descriptor. What is being written when the screen ends is written
  * to its end.
  */
-#ifndef CMD_TOP_SNAPSHOT_H
-#define CMD_TOP_SNAPSHOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ void snapshot_init(struct snapshot *snapshot);
 /* The file is cuflight-PID-TIME.cufpack in the current directory. */
 bool snapshot_start(struct snapshot *snapshot, const char *recording, unsigned pid);
 bool snapshot_take(struct snapshot *snapshot, char *sentence, size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: pure. state_set_frame takes the frame over and frees the one before, or frees the new
  * one while the screen is paused. The row that is selected stays selected, wherever it moves.
  */
-#ifndef CMD_TOP_STATE_H
-#define CMD_TOP_STATE_H
+#pragma once
 
 #include "analysis/view/live/rows.h"
 
@@ -40,5 +39,3 @@ void state_set_frame(struct state *state, struct top_frame *frame);
 /* key: a character as text, or NULL and one of enum state_key in `other`. */
 void state_key(struct state *state, const char *key, int other);
 const struct site_row *state_selected(const struct state *state); /* NULL: none */
-
-#endif

@@ -7,8 +7,7 @@
  * actions_work starts and finishes what is due; fd of struct actions is readable when it has
  * something; -1: nothing runs. actions_end asks what runs to end, and kills it after a second.
  */
-#ifndef CMD_WATCH_ACTIONS_H
-#define CMD_WATCH_ACTIONS_H
+#pragma once
 
 #include <limits.h>
 #include <sys/types.h>
@@ -44,5 +43,3 @@ void actions_end(struct actions *actions);
 
 /* To the process of this recording and to no other that has its pid now. 0, or -1 with errno. */
 int signal_recorded(const struct cuf_header *header, int signal);
-
-#endif

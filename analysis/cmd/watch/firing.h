@@ -8,8 +8,7 @@
  * what is due; fire returns false where it may not happen yet, and is asked again. A sample that is
  * not there counts as false.
  */
-#ifndef CMD_WATCH_FIRING_H
-#define CMD_WATCH_FIRING_H
+#pragma once
 
 #include <stdint.h>
 #include "analysis/cmd/watch/rule.h"
@@ -34,5 +33,3 @@ typedef bool firing_fire(void *state, const struct rule *rule, const struct rule
 void firing_look(struct firings *firings, const struct rule *rule, const struct watch *watch,
 		 uint64_t now_ns, firing_fire *fire, void *state);
 void firing_fini(struct firings *firings);
-
-#endif

@@ -8,8 +8,7 @@
  * EWOULDBLOCK where another one watches, whose pid is in *other then (0: unknown). keep_may and
  * keep_note take seconds of CLOCK_REALTIME; a clock that was set back counts as time that is over.
  */
-#ifndef CMD_WATCH_KEEP_H
-#define CMD_WATCH_KEEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void keep_close(struct keep *keep);
 bool keep_may(const struct keep *keep, const char *rule, const char *process, uint64_t now_s);
 /* It fires now. 0, or -1 with errno: then it must not. */
 int keep_note(const struct keep *keep, const char *rule, const char *process, uint64_t now_s);
-
-#endif

@@ -12,8 +12,7 @@
  * Contract: rule_parse fills *rule, or returns false with a sentence in *error; `at` is where in
  * the text it stopped. A rule points into itself: it is not copied. Pure.
  */
-#ifndef CMD_WATCH_RULE_H
-#define CMD_WATCH_RULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ bool rule_holds(const struct rule *rule, double value, double share);
 
 /* A value of the rule for people: "2m26s", "512 MiB", "93.1%". */
 void rule_value_text(const struct rule *rule, double value, double share, char *out, size_t bytes);
-
-#endif

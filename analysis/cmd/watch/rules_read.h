@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of --rule and --rules. Contract: 0, or -1 after a message that shows what is wrong. */
-#ifndef CMD_WATCH_RULES_READ_H
-#define CMD_WATCH_RULES_READ_H
+#pragma once
 
 #include "analysis/cmd/cli/opts.h"
 #include "analysis/cmd/watch/rule.h"
@@ -10,5 +9,3 @@ struct rules { struct rule **rules; size_t count, room; };
 
 int rules_of_options(struct rules *rules, const struct opts *opts);
 void rules_fini(struct rules *rules);
-
-#endif

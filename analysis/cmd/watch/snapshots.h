@@ -6,8 +6,7 @@
  *
  * Contract: one thread. Names are "snapshot.TIME.RECORDING.cufpack"; other files are left alone.
  */
-#ifndef CMD_WATCH_SNAPSHOTS_H
-#define CMD_WATCH_SNAPSHOTS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ bool snapshots_fit(const struct snapshots *snapshots, const char *recording, uin
 		   uint64_t *needed_bytes);
 /* Drops what is too much. Returns how many there are then. */
 size_t snapshots_trim(const struct snapshots *snapshots);
-
-#endif

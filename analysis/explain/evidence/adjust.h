@@ -6,12 +6,9 @@
  * Contract: pure. Returns an adjusted copy; it is the only place that changes a signal after it was
  * set. kv_grows: most of what only grows is a KV cache.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_ADJUST_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_ADJUST_H
+#pragma once
 
 #include "analysis/explain/evidence/trace.h"
 
 struct evidence evidence_adjust(const struct evidence *snapshot, const struct history *history,
 				bool kv_grows);
-
-#endif

@@ -8,8 +8,7 @@
  * Contract: plain data. Bytes are those of blocks, without rounding and slack. A part is never more
  * than the whole growth. DEMAND_NONE: the process needed no more than before, or has no history.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_DEMAND_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_DEMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ struct removal {
 	/* it is what grew: without it the earlier moment would only have come again */
 	bool stops_growth;
 };
-
-#endif

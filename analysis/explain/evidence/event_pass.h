@@ -10,8 +10,7 @@
  * Contract: heap memory, freed by event_pass_fini. Only blocks of a framework are followed where
  * there are any, since they are inside blocks of the driver.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_EVENT_PASS_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_EVENT_PASS_H
+#pragma once
 
 #include "analysis/explain/evidence/evidence.h"
 #include "analysis/explain/evidence/stacks.h"
@@ -86,5 +85,3 @@ void event_pass_listen(struct build *build, uint32_t process, struct sweep_consu
 /* The pass for this evidence. The caller ends it with event_pass_fini. */
 struct event_pass *event_pass_for(struct build *build, const struct evidence *evidence);
 void event_pass_fini(struct event_pass *pass); /* NULL is fine */
-
-#endif

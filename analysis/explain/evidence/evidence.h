@@ -9,8 +9,7 @@
  * the time of a sample. It is set once: only evidence_adjust changes it afterwards, in a copy.
  * Everything is in the arena of the run. device FACT_NONE: host memory. incident NULL: the end.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_EVIDENCE_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_EVIDENCE_H
+#pragma once
 
 #include "analysis/explain/evidence/demand.h"
 #include "analysis/facts/passes/build.h"
@@ -91,5 +90,3 @@ extern unsigned evidence_set_twice;
 
 /* a / b; NAN when one is unknown or b is 0. */
 double evidence_ratio(uint64_t a, uint64_t b);
-
-#endif

@@ -4,8 +4,7 @@
  * evidence_adjust have headers of their own. Contract: each is called once, in the order listed
  * here.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_PARTS_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_PARTS_H
+#pragma once
 
 #include "analysis/explain/evidence/evidence.h"
 
@@ -23,5 +22,3 @@ void evidence_host(struct build *build, struct evidence *evidence);
 void evidence_settings(struct build *build, struct evidence *evidence);
 /* What each removal would free. Last. */
 void evidence_removals(struct evidence *evidence);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: heap memory, freed by site_traces_fini; a pointer is good until the next event is
  * taken; a site is a stack id, whatever the kind of its blocks.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_SITE_TRACE_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_SITE_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ bool site_trace_is_paged(const struct site_trace *trace);
  * many threads or by an event loop. Of a cache (in_cache), sizes must show that they are not its
  * pages. NULL: no. */
 bool site_trace_is_concurrent(const struct site_trace *trace, bool in_cache);
-
-#endif

@@ -5,8 +5,7 @@
  * of enum name_hint, of the innermost function that has any; HINT_CAPTURE and HINT_READS count
  * wherever they stand. 0 for a stack that is not known.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_STACKS_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_STACKS_H
+#pragma once
 
 #include "analysis/facts/passes/build.h"
 
@@ -29,5 +28,3 @@ uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack,
 void stack_sites_fini(struct stack_sites *sites);
 /* Does the call come straight from a framework's allocator, through at most the CUDA runtime? */
 bool stack_is_framework_call(const struct build *build, uint32_t process, uint32_t stack);
-
-#endif

@@ -7,8 +7,7 @@
  * (tests/e2e/README.md), not a corpus of real failures. From what is called high and medium:
  * explain/cause.h.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_THRESHOLDS_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_THRESHOLDS_H
+#pragma once
 
 #include <stdint.h>
 #include "analysis/base/numbers.h"
@@ -68,5 +67,3 @@ static inline uint64_t context_allowance(uint64_t total_bytes)
 {
 	return least_of(total_bytes / CONTEXT_PART, CONTEXT_MOST);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: after evidence_device and evidence_live. Sets only signals of its own; what the history
  * shows about signals of the snapshot is returned, and evidence_adjust.h corrects them.
  */
-#ifndef ANALYSIS_EXPLAIN_EVIDENCE_TRACE_H
-#define ANALYSIS_EXPLAIN_EVIDENCE_TRACE_H
+#pragma once
 
 #include "analysis/explain/evidence/evidence.h"
 
@@ -26,5 +25,3 @@ struct event_pass;
 /* Whose demand grew, after the signals of the history are set. demand.c. */
 struct demand demand_of(struct build *build, const struct evidence *evidence,
 			struct event_pass *pass);
-
-#endif

@@ -11,8 +11,7 @@
  * returns is valid until the next pass, and refers to the facts of this one. One judge is for one
  * run, and for one thread.
  */
-#ifndef ANALYSIS_EXPLAIN_LIVE_JUDGE_H
-#define ANALYSIS_EXPLAIN_LIVE_JUDGE_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 
@@ -45,5 +44,3 @@ const struct judgement *live_judge_pass(struct live_judge *judge, const struct j
 /* Seconds until headroom is used up at this pace: what every forecast of the command divides.
  * INFINITY: it does not rise. 0: there is none left. */
 double judge_seconds_left(double headroom_bytes, double bytes_per_s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a judge share. Contract: pure. */
-#ifndef ANALYSIS_EXPLAIN_LIVE_JUDGE_PARTS_H
-#define ANALYSIS_EXPLAIN_LIVE_JUDGE_PARTS_H
+#pragma once
 
 #include "analysis/explain/live/judge.h"
 
@@ -12,5 +11,3 @@ enum live_state judge_site(const struct judge_rules *rules, const struct fact_pr
 /* Resources of the run, at most `most`. Their forecasts are of the states in judgement. */
 size_t judge_resources(const struct judge_seen *seen, const struct judgement *judgement,
 		       struct live_resource *out, size_t most);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The passes of explain/facts_build.h that are about memory lately. Contract: as in
  * facts/passes/build.h. */
-#ifndef ANALYSIS_EXPLAIN_LIVE_LIVE_FACTS_H
-#define ANALYSIS_EXPLAIN_LIVE_LIVE_FACTS_H
+#pragma once
 
 #include "analysis/facts/passes/build.h"
 
@@ -11,5 +10,3 @@ void build_recent(struct build *build);
 /* judgement; of a run that still runs, whatever is not judged yet is no leak any more. After
  * build_host. */
 void build_judgement(struct build *build);
-
-#endif

@@ -7,8 +7,7 @@
  * a bucket that changes its time while it is copied is left out. Times are CLOCK_MONOTONIC ns.
  * Unknown is CUF_UNKNOWN.
  */
-#ifndef ANALYSIS_EXPLAIN_LIVE_RECENT_H
-#define ANALYSIS_EXPLAIN_LIVE_RECENT_H
+#pragma once
 
 #include "analysis/recording/reader.h"
 
@@ -41,5 +40,3 @@ struct recent_extremes recent_extremes(const struct recent *recent, unsigned sub
  * back. Levels up to 60 buckets away count, of each width. 0: none was seen.
  */
 uint64_t recent_burst(const struct recent *recent, unsigned subject);
-
-#endif

@@ -8,8 +8,7 @@
  * Everything that struct facts refers to is in the arena of the run; the rest of struct build
  * ends with facts_build.
  */
-#ifndef ANALYSIS_FACTS_PASSES_BUILD_H
-#define ANALYSIS_FACTS_PASSES_BUILD_H
+#pragma once
 
 #include "analysis/facts/passes/device_groups.h"
 #include "analysis/facts/facts.h"
@@ -168,5 +167,3 @@ static inline enum fact_basis basis_if_exact(bool exact)
 void stack_fill(const struct build *build, struct fact_stack *stack, uint64_t monotonic_ns);
 /* The name of a hook id in a process; NULL. */
 const char *hook_name(const struct build *build, uint32_t process, unsigned id);
-
-#endif

@@ -4,8 +4,7 @@
  * several ordinals. Contract: build_groups comes before whatever takes an index into
  * facts.devices; the groups belong to struct build.
  */
-#ifndef ANALYSIS_FACTS_PASSES_DEVICE_GROUPS_H
-#define ANALYSIS_FACTS_PASSES_DEVICE_GROUPS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void build_groups(struct build *build);
 uint32_t group_of(const struct build *build, uint32_t process, unsigned ordinal);
 /* The ordinal of a device in a process; CUF_DEVICE_NONE: the process did not use it. */
 unsigned ordinal_in(const struct build *build, uint32_t device, uint32_t process);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: after build_groups and build_incidents. Rows are in the arena of the run.
  */
-#ifndef ANALYSIS_FACTS_PASSES_DEVICE_VIEW_H
-#define ANALYSIS_FACTS_PASSES_DEVICE_VIEW_H
+#pragma once
 
 #include "analysis/facts/passes/build.h"
 
@@ -28,5 +27,3 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
  * it was overwritten. */
 bool incident_at(const struct build *build, const struct fact_incident *incident,
 		 struct cuf_incident *out);
-
-#endif

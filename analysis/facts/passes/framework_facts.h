@@ -5,8 +5,7 @@
  * usage_measure; fills the usage's fragmentation.frameworks, slack and roles. Rows go to the arena;
  * live is of that moment.
  */
-#ifndef ANALYSIS_FACTS_PASSES_FRAMEWORK_FACTS_H
-#define ANALYSIS_FACTS_PASSES_FRAMEWORK_FACTS_H
+#pragma once
 
 #include "analysis/facts/passes/build.h"
 #include "analysis/device/framework_map.h"
@@ -32,5 +31,3 @@ struct framework_regions {
 };
 struct framework_regions framework_regions_of(struct build *build, uint32_t process,
 					      const struct framework_map *map, bool pytorch_seen);
-
-#endif

@@ -4,8 +4,7 @@
  * processes of the run and those that have no recording. Rules: README.md. Contract: rows and names
  * lie in the arena; every figure is hostile and clamped by who sums it.
  */
-#ifndef ANALYSIS_FACTS_PASSES_GPU_PROCESSES_H
-#define ANALYSIS_FACTS_PASSES_GPU_PROCESSES_H
+#pragma once
 
 #include "analysis/facts/passes/build.h"
 
@@ -18,5 +17,3 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 /* A sentence for each way in which NVML was asked and did not tell; NULL: none. process: whose
  * recording. */
 const char *gpu_processes_refusal(const struct build *build, uint32_t process);
-
-#endif

@@ -9,8 +9,7 @@
  * facts_options, and of those only for the modules that the table asks about: libtorch has
  * half a million symbols.
  */
-#ifndef ANALYSIS_FACTS_PASSES_ROLES_H
-#define ANALYSIS_FACTS_PASSES_ROLES_H
+#pragma once
 
 #include "analysis/device/framework_map.h"
 #include "analysis/device/owners.h"
@@ -33,5 +32,3 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
  * there is none; first_ns is the birth of the oldest, CLOCK_MONOTONIC. */
 struct role role_of_site(struct build *build, uint32_t process, unsigned role, uint32_t stack,
 			 uint64_t first_ns);
-
-#endif

@@ -3,8 +3,7 @@
  * Blocks of the host by address: 24 bytes a slot, since a recording in full mode has millions.
  * Contract: heap memory, freed by host_table_fini. Address 0 is not stored. One thread.
  */
-#ifndef ANALYSIS_FACTS_ROWS_HOST_TABLE_H
-#define ANALYSIS_FACTS_ROWS_HOST_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool host_table_put(struct host_table *table, const struct host_slot *slot, stru
 bool host_table_take(struct host_table *table, uint64_t addr, struct host_slot *slot);
 /* NULL: not there. Valid until the next put or take. */
 struct host_slot *host_table_find(const struct host_table *table, uint64_t addr);
-
-#endif

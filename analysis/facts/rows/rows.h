@@ -13,8 +13,7 @@
  * inside device blocks and must not be added to them, and those of the host. Address ranges, pools
  * and levels are no blocks.
  */
-#ifndef ANALYSIS_FACTS_ROWS_ROWS_H
-#define ANALYSIS_FACTS_ROWS_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -151,5 +150,3 @@ void rows_call_sites(struct rows *rows, uint32_t process,
 struct site_row rows_site(const struct rows *rows, uint32_t site);
 /* Innermost first; 0: unknown. Valid until the next call. */
 size_t rows_site_frames(struct rows *rows, uint32_t site, const struct frame **frames);
-
-#endif

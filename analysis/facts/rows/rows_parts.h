@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of rows share. Contract: private to this folder; as in rows.h. */
-#ifndef ANALYSIS_FACTS_ROWS_ROWS_PARTS_H
-#define ANALYSIS_FACTS_ROWS_ROWS_PARTS_H
+#pragma once
 
 #include "analysis/base/hash_index.h"
 #include "analysis/recording/host_means.h"
@@ -64,5 +63,3 @@ struct block_row rows_host_block(struct rows *rows, uint32_t process, const stru
 /* The next entry of the host's ledger, from *at = 0 (host_ledger.h); false: at the end. */
 bool rows_ledger_next(const struct run_process *recorded, const struct host_means *means,
 		      uint64_t *at, struct host_row *out);
-
-#endif

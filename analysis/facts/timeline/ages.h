@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of lifetimes by size. Contract: pure. Sums saturate far beyond any recording. */
-#ifndef ANALYSIS_FACTS_TIMELINE_AGES_H
-#define ANALYSIS_FACTS_TIMELINE_AGES_H
+#pragma once
 
 #include "analysis/facts/timeline/timeline.h"
 
@@ -27,5 +26,3 @@ static inline void ages_add(struct timeline_ages *ages, unsigned row, uint64_t b
 	ages->count[row][size] += weight;
 	ages->bytes[row][size] += sum;
 }
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: events and reader are borrowed. Events that change nothing are passed over.
  */
-#ifndef ANALYSIS_FACTS_TIMELINE_BACK_WALK_H
-#define ANALYSIS_FACTS_TIMELINE_BACK_WALK_H
+#pragma once
 
 #include "analysis/recording/events.h"
 #include "analysis/facts/timeline/timeline.h"
@@ -34,5 +33,3 @@ enum timeline_layer walk_layer(unsigned kind);
 int64_t walk_bytes(uint64_t bytes);
 /* CLOCK_MONOTONIC of the oldest event that is left, where older ones were lost; else 0. */
 uint64_t walk_first_ns(const struct events *ring);
-
-#endif

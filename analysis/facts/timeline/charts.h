@@ -10,8 +10,7 @@
  * Contract: charts_make's result is freed by charts_free and borrows from the timeline and facts.
  * The chart that the report is about comes first.
  */
-#ifndef ANALYSIS_FACTS_TIMELINE_CHARTS_H
-#define ANALYSIS_FACTS_TIMELINE_CHARTS_H
+#pragma once
 
 #include "analysis/facts/timeline/timeline.h"
 
@@ -42,5 +41,3 @@ struct charts { struct chart *items; size_t count; };
 void charts_make(struct charts *charts, const struct timeline *timeline, const struct facts *facts,
 		 const uint32_t *rows, bool is_host);
 void charts_free(struct charts *charts);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: after the processes' samples and device_of are filled. Times are CLOCK_REALTIME; those
  * of the changes never rise. run is read by one thread.
  */
-#ifndef ANALYSIS_FACTS_TIMELINE_DEVICE_LEVELS_H
-#define ANALYSIS_FACTS_TIMELINE_DEVICE_LEVELS_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 #include "analysis/replay/run.h"
@@ -32,5 +31,3 @@ struct device_levels_visitor {
 /* whose: by process, whether it counts; NULL: all do. */
 void device_levels_walk(const struct facts *facts, const struct run *run, const bool *whose,
 			const struct device_levels_visitor *visitor);
-
-#endif

@@ -8,8 +8,7 @@
  * Contract: heap memory, freed by levels_fini. Entries hold from their moment on; they are in no
  * order. Pointers to rows are valid until the next levels_row.
  */
-#ifndef ANALYSIS_FACTS_TIMELINE_LEVELS_H
-#define ANALYSIS_FACTS_TIMELINE_LEVELS_H
+#pragma once
 
 #include "analysis/base/hash_index.h"
 #include "analysis/facts/timeline/timeline.h"
@@ -59,5 +58,3 @@ void levels_close(struct levels *levels);
 /* At the moment `report` (FACT_NONE: none) rows have what was noted for it, and where is_over
  * holds, nothing. Entries are sorted by row, then moment, before and after. */
 void levels_settle(struct levels *levels, const bool *is_over, uint32_t report, uint32_t moments);
-
-#endif

@@ -3,8 +3,7 @@
  * The steps of timeline_build, in their order. Contract: as in timeline.h; each fills its part of
  * the timeline. Only timeline.c calls them.
  */
-#ifndef ANALYSIS_FACTS_TIMELINE_PARTS_H
-#define ANALYSIS_FACTS_TIMELINE_PARTS_H
+#pragma once
 
 #include "analysis/facts/timeline/levels.h"
 #include "analysis/facts/timeline/spans.h"
@@ -51,5 +50,3 @@ void timeline_segments(struct timeline *timeline);
 /* Whether an event, or a moment of a process, is not later than a moment of the list. */
 bool moment_includes(const struct timeline_work *work, const struct timeline_moment *moment,
 		     uint64_t seq, uint64_t realtime_ns);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: heap memory, freed by spans_fini. Times are CLOCK_MONOTONIC. `row` is the caller's
  * number of the call site.
  */
-#ifndef ANALYSIS_FACTS_TIMELINE_SPANS_H
-#define ANALYSIS_FACTS_TIMELINE_SPANS_H
+#pragma once
 
 #include "analysis/replay/liveset.h"
 
@@ -55,5 +54,3 @@ void spans_undo(struct spans *spans, const struct cuf_event *event, uint32_t row
 void spans_pass_report(struct spans *spans);
 /* The oldest event is undone: what is open was born before it. */
 void spans_close(struct spans *spans);
-
-#endif

@@ -13,8 +13,7 @@
  * Times are CLOCK_REALTIME ns, unknown is CUF_UNKNOWN, no index is FACT_NONE. Figures of sampled
  * host memory are estimates.
  */
-#ifndef ANALYSIS_FACTS_TIMELINE_TIMELINE_H
-#define ANALYSIS_FACTS_TIMELINE_TIMELINE_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 #include "analysis/replay/run.h"
@@ -135,5 +134,3 @@ struct timeline {
 /* threads: as for facts_build. */
 struct timeline *timeline_build(const struct facts *facts, struct run *run, unsigned threads);
 void timeline_free(struct timeline *timeline); /* NULL is fine */
-
-#endif

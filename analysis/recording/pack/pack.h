@@ -10,8 +10,7 @@
  * returns 0 or a negative enum reader_error_code with *error filled. Readers of pack_recording do
  * not outlive the pack. Entries with other names are skipped.
  */
-#ifndef ANALYSIS_RECORDING_PACK_H
-#define ANALYSIS_RECORDING_PACK_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/reader.h"
@@ -31,5 +30,3 @@ int pack_recording(const struct pack *pack, size_t i, struct reader **out,
 		   struct reader_error *error);
 /* What names_file_read takes; "" where the pack has no names. */
 char *pack_names(struct pack *pack);
-
-#endif

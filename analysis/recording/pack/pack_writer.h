@@ -7,8 +7,7 @@
  * what follows does nothing; pack_writer_end returns -1 then, with the reason, and frees the
  * writer. The stream is the caller's.
  */
-#ifndef ANALYSIS_RECORDING_PACK_WRITER_H
-#define ANALYSIS_RECORDING_PACK_WRITER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -17,5 +16,3 @@ struct pack_writer;
 struct pack_writer *pack_writer_begin(FILE *out);
 void pack_writer_add(struct pack_writer *writer, const char *name, const void *data, size_t bytes);
 int pack_writer_end(struct pack_writer *writer, char *error, size_t error_bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The header of a file in a tar, as POSIX describes it (pax, "ustar Interchange Format"). */
-#ifndef ANALYSIS_RECORDING_TAR_HEADER_H
-#define ANALYSIS_RECORDING_TAR_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ void tar_header_name(const struct tar_header *header, char name[TAR_NAME_BYTES])
 /* A file of nobody's from 1970 that only its owner reads. A name that is too long is cut, and a
  * size of 8 GiB or more is 0: both have a pax record then. */
 void tar_header_fill(struct tar_header *header, char type, const char *name, uint64_t bytes);
-
-#endif

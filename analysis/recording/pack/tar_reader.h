@@ -6,8 +6,7 @@
  * Contract. The stream is hostile. tar_next skips what is left of the entry before; the name is
  * valid until the next call. tar_read fills all bytes unless the entry ends; -1: damaged.
  */
-#ifndef ANALYSIS_RECORDING_TAR_READER_H
-#define ANALYSIS_RECORDING_TAR_READER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ struct tar_reader *tar_reader_begin(int fd); /* which stays the caller's */
 enum tar_kind tar_next(struct tar_reader *reader, struct tar_entry *entry);
 ssize_t tar_read(struct tar_reader *reader, void *out, size_t bytes);
 void tar_reader_end(struct tar_reader *reader);
-
-#endif

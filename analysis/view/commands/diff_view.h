@@ -5,8 +5,7 @@
  * Contract: the difference is borrowed. Texts of recordings are cleaned. In JSON, keys are only
  * added, bytes and counts are integers, and what is unknown is null.
  */
-#ifndef VIEW_GATE_DIFF_VIEW_H
-#define VIEW_GATE_DIFF_VIEW_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/gate/diff.h"
@@ -17,5 +16,3 @@
 void diff_text(FILE *out, const struct gate_diff *diff, const struct style *style, size_t rows);
 void diff_json(FILE *out, const struct gate_diff *diff);
 extern const struct shape diff_shape;
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: the result is borrowed. Texts of recordings are cleaned. In JSON, keys are only added,
  * bytes and counts are integers, and what is unknown is null.
  */
-#ifndef VIEW_GATE_GATE_VIEW_H
-#define VIEW_GATE_GATE_VIEW_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/gate/finding.h"
@@ -17,5 +16,3 @@ void gate_text(FILE *out, const struct gate_result *result, const struct style *
 	       bool verbose);
 void gate_json(FILE *out, const struct gate_result *result);
 extern const struct shape check_shape;
-
-#endif

@@ -7,8 +7,7 @@
  * characters and invalid UTF-8 are replaced, so it can neither end its place in the document nor
  * add a line of its own. What is unknown is left out. Errors of the stream are its caller's.
  */
-#ifndef VIEW_GATE_WRITERS_H
-#define VIEW_GATE_WRITERS_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/gate/finding.h"
@@ -31,5 +30,3 @@ void write_junit(const struct gate_document *document, FILE *out);
 void write_sarif(const struct gate_document *document, FILE *out);
 void write_markdown(const struct gate_document *document, FILE *out);
 void write_github(const struct gate_document *document, FILE *out);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: only prints; foreign texts are cleaned. The sites of a phase are named by facts and
  * frames, which may be NULL where no phase has any.
  */
-#ifndef VIEW_GATE_PHASES_VIEW_H
-#define VIEW_GATE_PHASES_VIEW_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/gate/phase_use.h"
@@ -24,5 +23,3 @@ struct phases_view {
 void phases_text(FILE *out, const struct phases_view *view);
 void phases_json(FILE *out, const struct phases_view *view);
 extern const struct shape phases_shape;
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: begin, any number of rows, end. A row is the facts of one run; nothing of them is kept.
  */
-#ifndef ANALYSIS_VIEW_COMMANDS_RUNS_H
-#define ANALYSIS_VIEW_COMMANDS_RUNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,5 +34,3 @@ void runs_text_end(struct runs_text *text);
 void runs_json_begin(FILE *out, const char *directory);
 void runs_json_row(FILE *out, const struct facts *facts, bool first);
 void runs_json_end(FILE *out);
-
-#endif

@@ -3,8 +3,7 @@
  * A call site in one line: the user's own function with its file and line, then its callers, as
  * many as the line has room for. Contract: texts are foreign and cleaned here.
  */
-#ifndef VIEW_GATE_SITE_TEXT_H
-#define VIEW_GATE_SITE_TEXT_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/gate/finding.h"
@@ -16,5 +15,3 @@ void site_print_clean(const struct site_printer *printer, const char *text);
 /* used: columns of this line that are taken. Ends the line. */
 void site_print_line(const struct site_printer *printer, const struct gate_site *site,
 		     unsigned used);
-
-#endif

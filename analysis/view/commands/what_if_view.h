@@ -3,8 +3,7 @@
  * What would have fitted, as a table and as the document cuflight.what-if/1.
  * Contract: only prints. Nothing is freed or changed.
  */
-#ifndef ANALYSIS_VIEW_COMMANDS_WHAT_IF_VIEW_H
-#define ANALYSIS_VIEW_COMMANDS_WHAT_IF_VIEW_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/view/json/fields.h"
@@ -24,5 +23,3 @@ struct what_if_view {
 void what_if_text(FILE *out, const struct what_if_view *view);
 void what_if_json(FILE *out, const struct what_if_view *view);
 extern const struct shape what_if_document;
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: pure, except the print_ functions; out is always NUL-terminated, valid UTF-8, and cut
  * to fit at the end of a character. Texts may be NULL, which is "".
  */
-#ifndef VIEW_GATE_WRITE_PARTS_H
-#define VIEW_GATE_WRITE_PARTS_H
+#pragma once
 
 #include "analysis/base/units.h"
 #include "analysis/view/commands/gate_writers.h"
@@ -52,5 +51,3 @@ void print_markdown(FILE *out, const char *text);
 /* Indented, with a newline; releases the document. A gate has few findings: it fits in memory. */
 struct json_object;
 void print_json(FILE *out, struct json_object *document);
-
-#endif

@@ -7,8 +7,7 @@
  * It returns 0, or -1 with a sentence in target->error. It need not check for full disks: the
  * command does. Names of hostile recordings are data: each format escapes them by its own rules.
  */
-#ifndef VIEW_EXPORT_FORMATS_H
-#define VIEW_EXPORT_FORMATS_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/facts/rows/rows.h"
@@ -38,5 +37,3 @@ extern const struct export_format export_folded, export_pprof, export_perfetto,
 /* All formats, in the order of the help; NULL at the end. */
 extern const struct export_format *const export_formats[];
 const struct export_format *export_format_find(const char *name); /* NULL: none */
-
-#endif

@@ -3,8 +3,7 @@
  * Names for formats: short texts for frames, processes and devices. Contract: written to out, valid
  * UTF-8 without control characters (clean.h), always NUL-terminated and never empty.
  */
-#ifndef VIEW_EXPORT_NAMES_H
-#define VIEW_EXPORT_NAMES_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/facts/rows/rows.h"
@@ -25,5 +24,3 @@ void name_memory(const struct facts *facts, uint32_t kind, uint32_t device, char
 
 /* Any foreign text as a string of JSON, with its quotes. */
 void name_put_json(FILE *out, const char *text);
-
-#endif

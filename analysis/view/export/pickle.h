@@ -6,8 +6,7 @@
  * Contract: the caller closes what it opens: between begin and end of a list come values, of a
  * dictionary words and values in turn. One thread.
  */
-#ifndef VIEW_EXPORT_PICKLE_H
-#define VIEW_EXPORT_PICKLE_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -37,5 +36,3 @@ void pickle_pair(struct pickle *pickle, uint64_t first, uint64_t second);
 /* The value just written is kept under a number from PICKLE_MEMO_FIRST on, and repeated. */
 void pickle_keep(struct pickle *pickle, uint32_t memo);
 void pickle_repeat(struct pickle *pickle, uint32_t memo);
-
-#endif

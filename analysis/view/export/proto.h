@@ -8,8 +8,7 @@
  * Contract: a message grows in memory until it is taken; proto_fini frees it. Strings may have any
  * bytes; those of pprof must be UTF-8, which is the caller's duty.
  */
-#ifndef VIEW_EXPORT_PROTO_H
-#define VIEW_EXPORT_PROTO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void proto_text(struct proto *message, unsigned field, const char *text);
 void proto_message(struct proto *message, unsigned field, const struct proto *inner);
 /* A repeated number, packed; nothing when count is 0. */
 void proto_packed(struct proto *message, unsigned field, const uint64_t *values, size_t count);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: heap memory, freed by site_sums_fini. One entry for each combination that occurs; the
  * names are borrowed from the rows.
  */
-#ifndef VIEW_EXPORT_SITE_SUMS_H
-#define VIEW_EXPORT_SITE_SUMS_H
+#pragma once
 
 #include "analysis/base/hash_index.h"
 #include "analysis/facts/rows/rows.h"
@@ -31,5 +30,3 @@ struct site_sums {
 void site_sums_read(struct site_sums *sums, struct rows *rows, bool by_thread_and_phase,
 		    bool with_history);
 void site_sums_fini(struct site_sums *sums);
-
-#endif

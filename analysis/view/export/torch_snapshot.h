@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the two halves of a PyTorch snapshot share. Contract: private to them; as in formats.h. */
-#ifndef VIEW_EXPORT_TORCH_SNAPSHOT_H
-#define VIEW_EXPORT_TORCH_SNAPSHOT_H
+#pragma once
 
 #include "analysis/view/export/formats.h"
 #include "analysis/view/export/names.h"
@@ -32,5 +31,3 @@ void torch_frames(struct torch *torch, uint32_t site);
 void torch_put_segments(struct torch *torch);
 /* One list of events for each device up to the last that was used. */
 void torch_put_traces(struct torch *torch);
-
-#endif

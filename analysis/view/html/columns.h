@@ -6,8 +6,7 @@
  * -1; numbers beyond 2^52 are cut to it. Texts are cleaned to valid UTF-8 when they are written.
  * One thread.
  */
-#ifndef VIEW_HTML_COLUMNS_H
-#define VIEW_HTML_COLUMNS_H
+#pragma once
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ void strings_fini(struct strings *strings);
 /* FACT_NONE for NULL. Once the table has reached its limit, new texts are "(left out)". */
 uint32_t strings_add(struct strings *strings, const char *text);
 struct json_object *strings_json(const struct strings *strings);
-
-#endif

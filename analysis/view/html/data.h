@@ -3,8 +3,7 @@
  * The object of DATA.md, part by part. Contract: each function returns a new value of json-c, and
  * writes its columns and texts to the tables of the struct data. Nothing is decided or measured.
  */
-#ifndef VIEW_HTML_DATA_H
-#define VIEW_HTML_DATA_H
+#pragma once
 
 #include "analysis/facts/timeline/charts.h"
 #include "analysis/facts/timeline/timeline.h"
@@ -45,5 +44,3 @@ struct json_object *data_blocks(struct data *data);
 struct json_object *data_ages(struct data *data);
 /* data_charts.c */
 struct json_object *data_charts(struct data *data);
-
-#endif

@@ -8,8 +8,7 @@
  * file has at most HTML_BYTES_MOST bytes: where the data would be larger, lists have fewer rows and
  * count the others. Write errors stay in the stream.
  */
-#ifndef VIEW_HTML_PAGE_H
-#define VIEW_HTML_PAGE_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/facts/frames.h"
@@ -28,5 +27,3 @@ enum html_result html_report(FILE *out, const struct facts *facts, struct frames
 			     const struct timeline *timeline, const char *operand);
 /* Whether this build has the page. */
 bool html_has_page(void);
-
-#endif

@@ -3,8 +3,7 @@
  * The container of DATA.md, compressed. Contract: heap memory in *out, which the caller frees; NULL
  * out of memory. base64 writes the text of the bytes, without line ends.
  */
-#ifndef VIEW_HTML_PACKED_H
-#define VIEW_HTML_PACKED_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/view/html/columns.h"
@@ -16,5 +15,3 @@ void packed_write_base64(FILE *out, const uint8_t *bytes, size_t count);
 size_t packed_base64_bytes(size_t count);
 /* Text that is valid UTF-8, and no markup. */
 void packed_write_escaped(FILE *out, const char *text);
-
-#endif

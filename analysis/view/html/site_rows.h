@@ -4,12 +4,9 @@
  * an array as long as timeline->sites, which the caller frees: for each site the index of the one
  * that stands for its row, the first. Sites of different layers never share a row, nor does a rest.
  */
-#ifndef VIEW_HTML_SITE_ROWS_H
-#define VIEW_HTML_SITE_ROWS_H
+#pragma once
 
 #include "analysis/facts/places.h"
 #include "analysis/facts/timeline/timeline.h"
 
 uint32_t *site_rows(const struct timeline *timeline, struct places *places);
-
-#endif

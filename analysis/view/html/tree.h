@@ -3,8 +3,7 @@
  * All call stacks as one tree of frames, outermost first. Contract: as in columns.h. A stack
  * without frames is FACT_NONE. Of a very deep stack the outermost frames are left out.
  */
-#ifndef VIEW_HTML_TREE_H
-#define VIEW_HTML_TREE_H
+#pragma once
 
 #include "analysis/facts/frames.h"
 #include "analysis/view/html/columns.h"
@@ -33,5 +32,3 @@ uint32_t tree_add(struct tree *tree, struct strings *strings, const struct text 
 		  const struct fact_stack *stack);
 struct json_object *tree_frames_json(const struct tree *tree, struct columns *columns);
 struct json_object *tree_nodes_json(const struct tree *tree, struct columns *columns);
-
-#endif

@@ -15,8 +15,7 @@
  *
  * Contract: constant data. Texts and facts are borrowed; a value that is returned is the writer's.
  */
-#ifndef VIEW_FIELDS_H
-#define VIEW_FIELDS_H
+#pragma once
 
 #include <stddef.h>
 #include "analysis/facts/facts.h"
@@ -166,5 +165,3 @@ bool fields_wants(const struct fields *fields, const struct field *field, size_t
 
 /* The schema of a document: cuflight.NAME/1. */
 struct json_object *schema_json(const struct shape *document);
-
-#endif

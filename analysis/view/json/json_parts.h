@@ -5,8 +5,7 @@
  * Contract: json_add_* add a key to an object that takes ownership of the value; memory is
  * json-c's.
  */
-#ifndef VIEW_JSON_PARTS_H
-#define VIEW_JSON_PARTS_H
+#pragma once
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ void json_add_word(struct json_object *object, const char *key, const char *text
 /* 0 is null: process ids, line numbers, the numbers of incidents. */
 void json_add_positive(struct json_object *object, const char *key, uint64_t number);
 void json_add_bool(struct json_object *object, const char *key, bool value);
-
-#endif

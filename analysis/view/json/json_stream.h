@@ -6,8 +6,7 @@
  * written once the document has reached its limit or the stream has failed: json_stream_end()
  * tells. Write errors stay in the stream for its owner.
  */
-#ifndef VIEW_JSON_STREAM_H
-#define VIEW_JSON_STREAM_H
+#pragma once
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ enum { JSON_ROWS_MAX = 4096 };
 bool json_stream_wants(const struct json_stream *stream, size_t i, size_t count);
 /* "KEY_left_out": how many of count rows are not in the list. */
 void json_stream_left_out(struct json_stream *stream, const char *key, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * The JSON report. Contract: writes one document to out, decides nothing; frames names the
  * stacks. Write errors stay in the stream for its owner.
  */
-#ifndef VIEW_REPORT_JSON_H
-#define VIEW_REPORT_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,5 +20,3 @@ bool report_json(FILE *out, const struct facts *facts, struct frames *frames);
 bool report_json_rows(FILE *out, const struct facts *facts, struct frames *frames, size_t rows_max);
 /* Bytes: 64 MiB, and 64 times what was recorded. */
 uint64_t report_json_limit(const struct facts *facts);
-
-#endif

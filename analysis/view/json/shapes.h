@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The structs that the report is made of, each described with its like. Contract: as in
  * fields.h. */
-#ifndef VIEW_SHAPES_H
-#define VIEW_SHAPES_H
+#pragma once
 
 #include "analysis/view/json/fields.h"
 
@@ -11,5 +10,3 @@ extern const struct words kind_words, end_words, phase_source_words;
 extern const struct shape report_shape, process_shape, device_shape, incident_shape, cause_shape;
 extern const struct shape site_shape, judgement_shape, what_if_shape, host_shape, phase_shape;
 extern const struct shape requests_shape, fragmentation_shape, owner_shape, layers_shape;
-
-#endif

@@ -3,8 +3,7 @@
  * Writes samples of the metric whose turn it is. Contract: as metrics.h. The values of the labels
  * follow in the order of metric.labels, one for each; NULL leaves the label out.
  */
-#ifndef VIEW_LIVE_EXPOSITION_H
-#define VIEW_LIVE_EXPOSITION_H
+#pragma once
 
 #include "analysis/view/live/metrics.h"
 #include "analysis/watch/devices.h"
@@ -40,5 +39,3 @@ typedef void put_passed(struct exposition *out, const struct watch_process *proc
 			const struct pass_device *device, const struct gpu_label *label,
 			bool which);
 void put_passes(struct exposition *out, put_passed *put, bool which);
-
-#endif

@@ -7,8 +7,7 @@
  * Texts are printable. Unknown is CUF_UNKNOWN, of doubles NAN. JSON is cuflight.live/1 on one line:
  * bytes and counts are integers, unknown is null, keys are only added.
  */
-#ifndef VIEW_LIVE_FRAME_H
-#define VIEW_LIVE_FRAME_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/view/json/fields.h"
@@ -76,5 +75,3 @@ extern const struct shape live_shape; /* of the document */
 
 /* A page that asks for that document and shows it in place. */
 extern const char live_page[];
-
-#endif

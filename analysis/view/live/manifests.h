@@ -4,8 +4,7 @@
  * serve what it records, and tell at the next start why the last one was killed. Contract: pure
  * writers; all values are escaped; write errors stay in the stream.
  */
-#ifndef VIEW_MANIFESTS_H
-#define VIEW_MANIFESTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ struct manifest {
 void manifest_sidecar(FILE *out, const struct manifest *manifest);
 void manifest_daemonset(FILE *out, const struct manifest *manifest);
 void manifest_init(FILE *out, const struct manifest *manifest);
-
-#endif

@@ -9,8 +9,7 @@
  * most WATCH_SITES call sites a process. Texts of recordings are data: they are escaped. Write
  * errors stay in the stream.
  */
-#ifndef VIEW_METRICS_H
-#define VIEW_METRICS_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/watch/watch.h"
@@ -57,5 +56,3 @@ enum { METRIC_LABELS = 12 };
 typedef void metric_take(void *state, const char *const *values, double value);
 void metric_read(const struct exposed *metric, const struct watch *watch, metric_take *take,
 		 void *state);
-
-#endif

@@ -4,8 +4,7 @@
  * file of its subject: metrics_process.c, metrics_host.c, metrics_device.c,
  * metrics_forecast.c, metrics_site.c.
  */
-#ifndef VIEW_METRICS_GROUPS_H
-#define VIEW_METRICS_GROUPS_H
+#pragma once
 
 #include "analysis/view/live/metrics.h"
 
@@ -51,5 +50,3 @@
 #define METRIC(name) extern const struct exposed metric_##name;
 METRICS(METRIC)
 #undef METRIC
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: pure. Rows are heap memory. They refer to the frame and are valid as long as it is.
  */
-#ifndef VIEW_LIVE_ROWS_H
-#define VIEW_LIVE_ROWS_H
+#pragma once
 
 #include "analysis/view/live/frame.h"
 
@@ -48,5 +47,3 @@ struct site_row *rows_of_sites(const struct top_frame *frame, const struct rows_
 /* Whoever grows comes first, so the first row is what a verdict of the whole is about. Ranks of one
  * job with the same verdict are one row, unless is_split. */
 struct process_row *rows_of_processes(const struct top_frame *frame, bool is_split, size_t *count);
-
-#endif

@@ -3,8 +3,7 @@
  * Alert rules, their tests and a dashboard over the metrics of view/live/, as text of the tools
  * that read them. Contract: constant tables and pure writers; write errors stay in the stream.
  */
-#ifndef VIEW_RULES_H
-#define VIEW_RULES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -30,5 +29,3 @@ void rules_prometheus(FILE *out);
 void rules_prometheus_tests(FILE *out);
 void rules_alertmanager(FILE *out);
 void rules_grafana(FILE *out);
-
-#endif

@@ -3,8 +3,7 @@
  * A growing row of bytes, for pages and footers of Parquet, and its encodings of numbers. Contract:
  * zeroed is empty; heap memory, freed by bytes_fini; dies on exhaustion. Numbers are little-endian.
  */
-#ifndef VIEW_TABLES_BYTES_H
-#define VIEW_TABLES_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ void bytes_add_varint(struct bytes *bytes, uint64_t number);
 void bytes_add_hybrid(struct bytes *out, const uint32_t *numbers, size_t count, unsigned width);
 /* The bits that a number of this size needs, at least 1. */
 unsigned hybrid_width(uint32_t largest);
-
-#endif

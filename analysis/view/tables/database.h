@@ -6,8 +6,7 @@
  * reason when anything failed, and frees everything. Values are parameters of prepared statements,
  * so no text of a recording is ever SQL. TIME is ISO 8601 text, BOOLEAN is 0 or 1.
  */
-#ifndef VIEW_TABLES_DATABASE_H
-#define VIEW_TABLES_DATABASE_H
+#pragma once
 
 #include "analysis/view/tables/table.h"
 
@@ -25,5 +24,3 @@ struct database_view {
 	const char *tables[4]; /* that it reads; NULL-terminated */
 };
 extern const struct database_view database_views[];
-
-#endif

@@ -8,8 +8,7 @@
  * frees everything; write errors stay in the stream for its owner. Texts are valid UTF-8. The file
  * is the same for the same rows.
  */
-#ifndef VIEW_TABLES_PARQUET_H
-#define VIEW_TABLES_PARQUET_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/view/tables/table.h"
@@ -18,5 +17,3 @@ struct parquet;
 struct parquet *parquet_begin(FILE *file, const struct table *table);
 void parquet_row(struct parquet *parquet, const struct cell *cells);
 void parquet_end(struct parquet *parquet);
-
-#endif

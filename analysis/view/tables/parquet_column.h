@@ -7,8 +7,7 @@
  * the next row group; write errors stay in the stream. The caller keeps a row group below 1 GiB.
  * Texts are valid UTF-8.
  */
-#ifndef VIEW_TABLES_PARQUET_COLUMN_H
-#define VIEW_TABLES_PARQUET_COLUMN_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/base/hash_index.h"
@@ -50,5 +49,3 @@ void parquet_out_add(struct parquet_out *out, const void *data, size_t count);
 struct parquet_sizes { uint64_t plain_bytes, written_bytes; };
 struct parquet_sizes parquet_column_write(struct parquet_column *column, struct parquet_out *out,
 					  struct thrift *meta);
-
-#endif

@@ -7,8 +7,7 @@
  * letters, digits, '.', '-' and '_', everything else as %XX, which the readers of such layouts
  * decode.
  */
-#ifndef VIEW_TABLES_PROCESS_KEY_H
-#define VIEW_TABLES_PROCESS_KEY_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 
@@ -24,5 +23,3 @@ struct process_key {
 };
 
 void process_key_of(const struct fact_process *process, struct process_key *key);
-
-#endif

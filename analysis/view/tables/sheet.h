@@ -7,8 +7,7 @@
  * cut to TABLE_TEXT_MAX; they live until sheet_end. Unknown values (CUF_UNKNOWN, FACT_NONE, NAN,
  * NULL) become nulls. An integer beyond 63 bits is unknown: no recorder writes one.
  */
-#ifndef VIEW_TABLES_SHEET_H
-#define VIEW_TABLES_SHEET_H
+#pragma once
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/frames.h"
@@ -61,5 +60,3 @@ static inline const struct fact_process *sheet_process(const struct sheet *sheet
 #define TABLE(identifier, table_name, sentence, array, function) \
 	const struct table identifier = { table_name, sentence, array, \
 					  sizeof array / sizeof *array, function }
-
-#endif

@@ -8,8 +8,7 @@
  * recorded program had: whoever writes it makes it valid (clean_utf8). TIME is CLOCK_REALTIME in
  * nanoseconds; formats that have a type for it write microseconds.
  */
-#ifndef VIEW_TABLES_TABLE_H
-#define VIEW_TABLES_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ struct table {
 	size_t column_count;
 	void (*write)(struct sheet *sheet); /* all rows of one process */
 };
-
-#endif

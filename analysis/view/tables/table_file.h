@@ -6,8 +6,7 @@
  * stream for its owner. Texts are valid UTF-8. A null is an empty field in CSV (an empty text is
  * ""), null in NDJSON, and a null in Parquet. TIME is in UTC to the microsecond.
  */
-#ifndef VIEW_TABLES_TABLE_FILE_H
-#define VIEW_TABLES_TABLE_FILE_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/view/tables/table.h"
@@ -23,5 +22,3 @@ extern const struct table_file table_file_csv, table_file_ndjson, table_file_par
 /* "2026-11-22T14:03:22.118000Z" of CLOCK_REALTIME nanoseconds. */
 enum { TABLE_TIME_BYTES = 64 };
 void table_time(char out[TABLE_TIME_BYTES], int64_t time_ns);
-
-#endif

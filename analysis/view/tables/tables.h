@@ -2,8 +2,7 @@
 /*
  * All tables, in the order of the manual. Contract: constant data; table_all is NULL-terminated.
  */
-#ifndef VIEW_TABLES_TABLES_H
-#define VIEW_TABLES_TABLES_H
+#pragma once
 
 #include "analysis/view/tables/sheet.h"
 
@@ -16,5 +15,3 @@ const struct table *table_find(const char *name); /* NULL: none */
 
 /* The first column of every table. */
 #define KEY_COLUMN { "process", COLUMN_TEXT, "which process: HOST.PID.START; joins the tables" }
-
-#endif

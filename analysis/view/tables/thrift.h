@@ -6,8 +6,7 @@
  * thrift_struct and thrift_element by thrift_end. An element of a list has no field id. The
  * outermost struct has begun with a zeroed writer.
  */
-#ifndef VIEW_TABLES_THRIFT_H
-#define VIEW_TABLES_THRIFT_H
+#pragma once
 
 #include <stdbool.h>
 #include "analysis/view/tables/bytes.h"
@@ -39,5 +38,3 @@ void thrift_element_i32(struct thrift *thrift, int32_t value);
 void thrift_element_text(struct thrift *thrift, const char *text);
 /* Ends the struct that was begun last, or the outermost one. */
 void thrift_end(struct thrift *thrift);
-
-#endif

@@ -5,8 +5,7 @@
  * are one row. Host rows that rest on samples are scaled to what is resident. Rows are made
  * of facts only: which site the cause is about comes from the cause.
  */
-#ifndef VIEW_HOLDERS_H
-#define VIEW_HOLDERS_H
+#pragma once
 
 #include "analysis/view/text/text.h"
 
@@ -60,5 +59,3 @@ void holders_name_slack(const struct fact_device *device, char *out, size_t byte
 /* "at the failure", "at the end", "now", or the time that was asked for. */
 void holders_moment(const struct text *text, const struct fact_moment *moment, char *out,
 		    size_t bytes);
-
-#endif

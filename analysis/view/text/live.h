@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sentences on a run that still runs. Contract: nothing where the facts have no judgement. */
-#ifndef VIEW_LIVE_H
-#define VIEW_LIVE_H
+#pragma once
 
 #include "analysis/view/text/text.h"
 
@@ -13,5 +12,3 @@ const struct live_resource *live_judged_first(const struct judgement *judgement)
 void live_print_rising(const struct text *text);
 /* When the first resource is used up at this rate: one line. */
 void live_print_forecast(const struct text *text);
-
-#endif

@@ -4,8 +4,7 @@
  * stacks. Everything is borrowed for the call. Write errors stay in the stream for its
  * owner.
  */
-#ifndef VIEW_REPORT_TEXT_H
-#define VIEW_REPORT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void report_text(FILE *out, const struct facts *facts, struct frames *frames,
  * there is no likely cause.
  */
 bool report_text_cause(const struct facts *facts, struct frames *frames, char *out, size_t bytes);
-
-#endif

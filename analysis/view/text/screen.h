@@ -4,8 +4,7 @@
  * nothing; screen.c gives each its place and its budget. tight: 0 to 3, how much a part
  * leaves out so that the table of holders has room.
  */
-#ifndef VIEW_SCREEN_H
-#define VIEW_SCREEN_H
+#pragma once
 
 #include "analysis/view/text/text.h"
 
@@ -26,5 +25,3 @@ void screen_also(const struct text *text);                  /* a second finding 
 void screen_failed(const struct text *text);                /* where the request failed */
 void screen_notes(const struct text *text, unsigned tight); /* what could change the answer */
 void screen_more(const struct text *text);                  /* the next commands */
-
-#endif

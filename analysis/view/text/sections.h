@@ -3,8 +3,7 @@
  * The sections of the long report, in their order. Contract: each prints a title and what
  * belongs under it, or nothing where there is nothing to say; tables have text_rows rows.
  */
-#ifndef VIEW_SECTIONS_H
-#define VIEW_SECTIONS_H
+#pragma once
 
 #include "analysis/view/text/text.h"
 
@@ -26,5 +25,3 @@ void text_pins(const struct text *text, const struct fact_pin *pins, size_t coun
 void section_host(const struct text *text);
 void section_processes(const struct text *text);
 void section_coverage(const struct text *text);      /* what could not be seen */
-
-#endif

@@ -5,8 +5,7 @@
  * clean foreign texts, and keep within the screen's columns; the one exception is
  * text_command. Nothing is decided here. A struct text borrows all it points to.
  */
-#ifndef VIEW_TEXT_H
-#define VIEW_TEXT_H
+#pragma once
 
 #include <stdio.h>
 #include "analysis/explain/cause.h"
@@ -88,5 +87,3 @@ const char *text_result_name(uint32_t result); /* "out of memory"; NULL unknown 
 const char *text_confidence(double confidence); /* "high", "medium", "low" */
 /* The time from start to end; CUF_UNKNOWN. */
 uint64_t text_elapsed(uint64_t start_ns, uint64_t end_ns);
-
-#endif

@@ -8,8 +8,7 @@
  * that a plugin's constructor runs under. errno may change. Signals are blocked in the new thread.
  * The work is in static memory, and one at a time.
  */
-#ifndef CUF_BOUNDED_THREAD_H
-#define CUF_BOUNDED_THREAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ enum cuf_bounded_end {
 	CUF_BOUNDED_NO_THREAD    /* none could be made: neither is called */
 };
 enum cuf_bounded_end cuf_bounded_run(struct cuf_bounded_work *work, uint64_t limit_ns);
-
-#endif

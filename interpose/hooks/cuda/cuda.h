@@ -7,8 +7,7 @@
  * result unchanged. All are harmless for a call that is not recorded. Outputs of the driver are
  * read only after success, and never through NULL. errno is left as the driver set it.
  */
-#ifndef CUF_CUDA_H
-#define CUF_CUDA_H
+#pragma once
 
 #include <errno.h>
 #include "interpose/record/recorder.h"
@@ -130,5 +129,3 @@ void cuf_block_exported(CUdeviceptr ptr);
  * object. Returns false when addr is no such buffer. */
 bool cuf_external_buffer_free(struct cuf_call *call, uint64_t addr, struct cuf_block *buffer,
 			      struct cuf_release *object);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Contract: any thread, no lock, no allocation. 64 pools are held; further ones are not listed.
  */
-#ifndef CUF_CUDA_POOL_TABLE_H
-#define CUF_CUDA_POOL_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ uint64_t cuf_pool_threshold(uint64_t pool);
 
 /* The figures of the device's pools, largest reserved first. Returns their number, at most max. */
 unsigned cuf_pools_read(int device, struct cuf_pool_level *levels, unsigned max);
-
-#endif

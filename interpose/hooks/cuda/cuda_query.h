@@ -5,8 +5,7 @@
  * Contract: the current context and the thread's capture mode are left as they were; errno may
  * change, so callers save it. A function that an old driver lacks answers like one that failed.
  */
-#ifndef CUF_CUDA_QUERY_H
-#define CUF_CUDA_QUERY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ static inline bool cuf_is_capturing(void)
 {
 	return __atomic_load_n(&cuf_captures_open, __ATOMIC_RELAXED) > 0;
 }
-
-#endif

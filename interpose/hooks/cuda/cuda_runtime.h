@@ -6,8 +6,7 @@
  *
  * Contract: any thread, no lock, errno untouched.
  */
-#ifndef CUF_CUDA_RUNTIME_H
-#define CUF_CUDA_RUNTIME_H
+#pragma once
 
 /*
  * What dlsym returns for `found`, a function with the name of this row (hooks.def, library CUDART):
@@ -18,5 +17,3 @@ void *cuf_runtime_pointer(unsigned hook, void *found);
 
 /* After a dlclose: entries whose runtime is gone may belong to another one. */
 void cuf_runtime_forget_unloaded(void);
-
-#endif

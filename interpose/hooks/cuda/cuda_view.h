@@ -4,8 +4,7 @@
  * calls in which the program allocated or freed: never at the end of the process, where the driver
  * may not answer. Contract: as cuda_query.h. Unknown figures are CUF_UNKNOWN.
  */
-#ifndef CUF_CUDA_VIEW_H
-#define CUF_CUDA_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/record/recorder.h"
@@ -16,5 +15,3 @@ void cuf_view_read(int device, bool probe, struct cuf_driver_view *view);
 /* After a call of the program that the driver has answered: keeps what the driver reports now, so
  * that it need not be queried at the end. Paced. errno may change. */
 void cuf_free_memory_refresh(struct cuf_call *call, unsigned device);
-
-#endif

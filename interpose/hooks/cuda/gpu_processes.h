@@ -7,8 +7,7 @@
  * and is waited for a tenth of a second (bounded_thread.h). Readings are paced.
  * None is made on a stack that a signal interrupted, in a sandbox, or with nvml=0.
  */
-#ifndef CUF_GPU_PROCESSES_H
-#define CUF_GPU_PROCESSES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ void cuf_gpu_processes_read(unsigned device, uint64_t incident, void *frame);
  * loader's lock, so no reference is held. errno untouched. */
 void cuf_gpu_processes_unload_begin(void);
 void cuf_gpu_processes_unload_end(void);
-
-#endif

@@ -7,8 +7,7 @@
  * Contract: no allocation, no lock of ours, no call into libc. One reading at a time: room and
  * reading are the caller's. Rules that both readers follow: abi/nvml.h.
  */
-#ifndef CUF_HOOKS_NVML_H
-#define CUF_HOOKS_NVML_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/abi/nvml.h"
@@ -25,5 +24,3 @@ struct cuf_meta_gpu_processes cuf_nvml_nothing(uint32_t ordinal);
  * stored in reading->head.failed. The caller adds the names of the processes. */
 void cuf_nvml_read(const struct cuf_nvml *nvml, const struct cuf_device *device, uint8_t *room,
 		   struct cuf_gpu_reading *reading);
-
-#endif

@@ -3,8 +3,7 @@
  * The slow side of dlsym and dlvsym: what they return for a name that may be hooked.
  * Contract: errno untouched; dlerror() is what the real function left.
  */
-#ifndef CUF_LOOKUP_H
-#define CUF_LOOKUP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool cuf_lookup_is_ours(void *handle, const char *name, const void *caller);
 
 /* The answer. version: as passed to dlvsym, or NULL. */
 void *cuf_lookup_answer(void *handle, const char *name, const char *version, const void *caller);
-
-#endif

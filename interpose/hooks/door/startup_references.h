@@ -6,8 +6,7 @@
  * Contract: called by the constructor. Takes the loader's lock, allocates nothing; errno
  * untouched.
  */
-#ifndef CUF_STARTUP_REFERENCES_H
-#define CUF_STARTUP_REFERENCES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ bool cuf_startup_has_us(void);
 
 /* Whether one of these objects calls a function of this name, or takes its address. */
 bool cuf_startup_references_have(const char *name);
-
-#endif

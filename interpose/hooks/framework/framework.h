@@ -4,8 +4,7 @@
  * seen. Contract: any thread; no allocation, no lock but the loader's; errno untouched. Each text
  * is written once a recording.
  */
-#ifndef CUF_HOOKS_FRAMEWORK_H
-#define CUF_HOOKS_FRAMEWORK_H
+#pragma once
 
 /* A hook of PyTorch was called. real: the function behind it, or NULL. One load when PyTorch is
  * described already. */
@@ -21,5 +20,3 @@ void cuf_framework_note_streams(void);
 /* PyTorch holds device memory, or requested some, and has reported no block: notes why, as far as
  * it can be known. */
 void cuf_framework_check_unseen(void);
-
-#endif

@@ -8,11 +8,8 @@
  * library is not in front of libc (not preloaded) or does not record; then the environment's answer
  * holds. No allocation, errno untouched.
  */
-#ifndef CUF_NVTX_H
-#define CUF_NVTX_H
+#pragma once
 
 #define CUF_NVTX_VARIABLE "NVTX_INJECTION64_PATH"
 
 const char *cuf_nvtx_tool_path(void);
-
-#endif

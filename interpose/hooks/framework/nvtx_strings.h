@@ -6,8 +6,7 @@
  * Contract: any thread; no lock, no allocation. Entries are never removed. A handle that is
  * registered again gets its new text. Texts are UTF-8, cut at CUF_PHASE_NAME_BYTES, and stay valid.
  */
-#ifndef CUF_NVTX_STRINGS_H
-#define CUF_NVTX_STRINGS_H
+#pragma once
 
 #include <stdint.h>
 #include <wchar.h>
@@ -29,5 +28,3 @@ const struct cuf_nvtx_string *cuf_nvtx_string_of(const void *handle);
 
 /* Converts wchar_t to UTF-8. Returns the length, at most room. NULL counts as empty. */
 size_t cuf_nvtx_narrow(const wchar_t *wide, char *out, size_t room);
-
-#endif

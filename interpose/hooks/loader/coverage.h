@@ -5,8 +5,7 @@
  * Contract: cold paths only; no allocation, no lock; errno untouched. A note that was written
  * before is dropped, and so is one that does not fit the table of what was written.
  */
-#ifndef CUF_COVERAGE_H
-#define CUF_COVERAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void cuf_coverage_namespace(const char *path);
 /* Facts about the framework, as key=value lines; and why its blocks are not seen. */
 void cuf_coverage_framework(const char *lines);
 void cuf_coverage_framework_unseen(const char *why);
-
-#endif

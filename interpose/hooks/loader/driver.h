@@ -9,8 +9,7 @@
  * Contract: any thread, no lock of ours, and none of the loader's except in cuf_driver_keep. Two
  * threads may attach at once; both return with a complete table. errno untouched.
  */
-#ifndef CUF_DRIVER_H
-#define CUF_DRIVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void cuf_driver_announce(void);
 bool cuf_driver_has(void **slot);
 /* The CUresult of a hook without a real function. */
 int cuf_driver_refusal(void);
-
-#endif

@@ -5,8 +5,7 @@
  * Contract: no lock, no allocation, errno untouched (objects/loaded.h). Texts are
  * borrowed from the loader and end with the object.
  */
-#ifndef CUF_DSO_H
-#define CUF_DSO_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ const char *cuf_dso_basename(const char *path);
  * matches "libcuda.so.1". */
 bool cuf_dso_is(const struct link_map *map, const char *prefix);
 bool cuf_dso_name_is(const char *name, const char *prefix);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Contract: a slot is written with the same value by every writer, so reading needs no lock.
  */
-#ifndef CUF_REAL_H
-#define CUF_REAL_H
+#pragma once
 
 #include <stdbool.h>
 #include "interpose/hooks/loader/table.h"
@@ -121,5 +120,3 @@ const struct link_map *cuf_real_allocator(void);
 const struct link_map *cuf_real_find_allocator(void);
 /* True when addr is code of that object. */
 bool cuf_real_allocator_holds(const void *addr);
-
-#endif

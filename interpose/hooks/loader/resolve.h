@@ -8,8 +8,7 @@
  * Contract: any thread; errno untouched. A function that was resolved for a module before takes no
  * lock. The first time, the loader's list is walked (dl_iterate_phdr, the loader's lock).
  */
-#ifndef CUF_RESOLVE_H
-#define CUF_RESOLVE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ bool cuf_resolve_matches(unsigned hook, const void *found, const void *caller);
 
 /* After a dlclose: another module may take the place of one in the loader's list. */
 void cuf_resolve_forget(void);
-
-#endif

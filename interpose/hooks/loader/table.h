@@ -10,8 +10,7 @@
  * LABEL (cuda_runtime.c), USAGE, WATCH and PASS (cuda_usage_delta.c), and for the roles of
  * framework libraries (framework_role.c). All others are written by hand.
  */
-#ifndef CUF_TABLE_H
-#define CUF_TABLE_H
+#pragma once
 
 #include <dlfcn.h>
 #include <sys/types.h>
@@ -34,5 +33,3 @@ enum cuf_hook {
 #define HOOK(id, lib, ret, name, params, args, role) CUF_HOOK_##name = id,
 #include "interpose/abi/hooks.def"
 };
-
-#endif

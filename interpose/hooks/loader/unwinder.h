@@ -4,9 +4,6 @@
  * once, by the constructor, after the options were read. Without the library one line is printed,
  * and stacks are walked as if the option were not set.
  */
-#ifndef CUF_LOADER_UNWINDER_H
-#define CUF_LOADER_UNWINDER_H
+#pragma once
 
 void cuf_unwinder_open(void);
-
-#endif

@@ -8,8 +8,7 @@
  * theirs. So they are asked in the program's own thread, where it has just called malloc or is
  * about to call free: it could not be kept waiting there for longer than by its own call.
  */
-#ifndef CUF_ALLOCATOR_H
-#define CUF_ALLOCATOR_H
+#pragma once
 
 #include "interpose/abi/format.h"
 
@@ -36,5 +35,3 @@ void cuf_allocator_read_at_end(void);
  * that was refused because of another one there is one.
  */
 void cuf_allocator_refused(size_t bytes, unsigned hook, int error, void *frame);
-
-#endif

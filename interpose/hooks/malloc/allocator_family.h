@@ -5,8 +5,7 @@
  * Contract: the object must stay mapped during the call. No lock of ours, no allocation; but the
  * statistics of a family that is not lock_free take its allocator's locks.
  */
-#ifndef CUF_ALLOCATOR_FAMILY_H
-#define CUF_ALLOCATOR_FAMILY_H
+#pragma once
 
 #include "interpose/hooks/malloc/allocator_stats.h"
 
@@ -26,5 +25,3 @@ const struct cuf_allocator_family *cuf_allocator_family(struct cuf_allocator *al
 void cuf_allocator_add(struct cuf_text *text, const struct cuf_allocator_family *family,
 		       const struct cuf_allocator *allocator, const char *role,
 		       const char *object, bool has_figures);
-
-#endif

@@ -6,8 +6,7 @@
  * Contract: any thread, no lock. Between cuf_allocator_private_begin and _end none of them goes: a
  * dlclose waits for the end, which takes a millisecond, and for a second at most.
  */
-#ifndef CUF_ALLOCATOR_PRIVATE_H
-#define CUF_ALLOCATOR_PRIVATE_H
+#pragma once
 
 #include "interpose/hooks/malloc/allocator_family.h"
 
@@ -33,5 +32,3 @@ void cuf_allocator_private_end(void);
 /* Around a dlclose. */
 void cuf_allocator_unload_begin(void);
 void cuf_allocator_unload_end(void);
-
-#endif

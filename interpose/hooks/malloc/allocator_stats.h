@@ -6,8 +6,7 @@
  * bounded text. It returns whether it had anything to add. allocator.c calls them outside malloc,
  * on one thread at a time.
  */
-#ifndef CUF_ALLOCATOR_STATS_H
-#define CUF_ALLOCATOR_STATS_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ bool cuf_stats_mimalloc(const struct cuf_allocator *allocator, struct cuf_text *
 void cuf_version_glibc(const struct cuf_allocator *allocator, struct cuf_text *text);
 void cuf_version_jemalloc(const struct cuf_allocator *allocator, struct cuf_text *text);
 void cuf_version_mimalloc(const struct cuf_allocator *allocator, struct cuf_text *text);
-
-#endif

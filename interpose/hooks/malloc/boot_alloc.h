@@ -7,8 +7,7 @@
  * free, realloc and malloc_usable_size of one may come at any time. No lock; any thread; errno
  * untouched.
  */
-#ifndef CUF_BOOT_ALLOC_H
-#define CUF_BOOT_ALLOC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ static inline bool cuf_boot_owns(const void *p)
 {
 	return (uintptr_t)p - (uintptr_t)cuf_boot_arena < CUF_BOOT_BYTES;
 }
-
-#endif

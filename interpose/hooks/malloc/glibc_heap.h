@@ -9,8 +9,7 @@
  * is read for some hundred chunks at least. Past an arena's share, or where its heap is not as
  * expected, `whole` is false, and the arena's sums are scaled up from the part that was read.
  */
-#ifndef CUF_GLIBC_HEAP_H
-#define CUF_GLIBC_HEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct cuf_glibc_heap {
  */
 bool cuf_glibc_heap_read(uintptr_t start, uintptr_t end, uint64_t until_ns,
 			 struct cuf_glibc_heap *out);
-
-#endif

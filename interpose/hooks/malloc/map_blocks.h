@@ -9,8 +9,7 @@
  *
  * Contract: any thread. No lock is held, and errno may change. Ranges are whole pages.
  */
-#ifndef CUF_MAP_BLOCKS_H
-#define CUF_MAP_BLOCKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -87,5 +86,3 @@ void cuf_views_add(struct cuf_shared_memory memory, uint64_t start, uint64_t end
 
 /* The real call has ended these maps: others of the same memory become blocks. */
 void cuf_views_ended(const struct cuf_maps_removed *removed);
-
-#endif

@@ -11,8 +11,7 @@
  * it, nothing is added, and CUF_LOST_HOST_LEDGER counts. Addresses and ends are whole pages. The
  * table's memory is mapped as needed. errno is untouched.
  */
-#ifndef CUF_MAP_TABLE_H
-#define CUF_MAP_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ void cuf_map_sum(struct cuf_map_sums *sums);
 
 /* How many maps of this kind there are: one load. */
 uint64_t cuf_map_count(enum cuf_map_kind kind);
-
-#endif

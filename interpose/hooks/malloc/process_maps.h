@@ -7,8 +7,7 @@
  * after CUF_MAPS_NS_MAX; then `whole` is false, and the sums cover a part. The kernel's counters
  * take some twenty microseconds, however large the process is.
  */
-#ifndef CUF_PROCESS_MAPS_H
-#define CUF_PROCESS_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ struct cuf_process_size {
 	uint64_t resident_bytes, threads;
 };
 struct cuf_process_size cuf_process_size(void);
-
-#endif

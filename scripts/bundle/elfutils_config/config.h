@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What elfutils' configure would find in musl, without debuginfod, demangler, bzip2 and lzma. */
-#ifndef ELFUTILS_CONFIG_H
-#define ELFUTILS_CONFIG_H
+#pragma once
 
 #define HAVE_DECL_MEMPCPY 1
 #define HAVE_DECL_MEMRCHR 1
@@ -36,5 +35,3 @@ static inline const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 #define basename last_part
-
-#endif

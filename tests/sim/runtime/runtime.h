@@ -8,8 +8,7 @@
  * error. leave() keeps the error for cudaGetLastError. cudaError_t and CUresult agree in the
  * numbers used here. Safe from any thread.
  */
-#ifndef SIM_RUNTIME_H
-#define SIM_RUNTIME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ extern struct driver driver;
 cudaError_t enter(void);
 cudaError_t leave(cudaError_t result);
 int this_device(void);
-
-#endif

@@ -12,8 +12,7 @@
  * Sites are functions that only allocate. They are named like those of real programs because
  * reports show them. Main thread only, unless stated otherwise.
  */
-#ifndef VICTIMS_CAUSES_FIXTURE_H
-#define VICTIMS_CAUSES_FIXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -140,5 +139,3 @@ void pause_us(unsigned us);
 /* --slow: the next request comes after ten times as long; sleeps of 1 ms at least. Every request
  * calls it. */
 void slow_down(void);
-
-#endif

@@ -5,8 +5,7 @@
  * bytes. tensor_take ends the process as PyTorch does when it is refused, after it printed the
  * request and what the allocator had reserved.
  */
-#ifndef VICTIMS_CAUSES_TORCH_PROGRAM_H
-#define VICTIMS_CAUSES_TORCH_PROGRAM_H
+#pragma once
 
 #include "tests/victims/causes/fixture.h"
 #include "tests/victims/torch/c10_cuda.h"
@@ -33,5 +32,3 @@ void tensor_free(tensor *t);
 void torch_cache_empty(void);
 void torch_stream_use(unsigned stream);
 struct torch_books torch_books_now(void);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Contract: pair() and keep() may be called wherever malloc may. say_*() print lines of truth.
  */
-#ifndef HOST_WAYS_H
-#define HOST_WAYS_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,5 +62,3 @@ static inline int ways_main(int argc, char **argv, const struct way *ways, size_
 	fprintf(stderr, "usage: %s WAY\n", argv[0]);
 	return 2;
 }
-
-#endif

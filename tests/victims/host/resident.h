@@ -3,8 +3,7 @@
  * The resident size of this process, read without allocating. Contract: bytes; 0 where /proc does
  * not have it.
  */
-#ifndef RESIDENT_H
-#define RESIDENT_H
+#pragma once
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,5 +30,3 @@ static inline size_t resident_anonymous_bytes(void)
 {
 	return resident_row("\nAnonymous:");
 } /* no files, and so no recording */
-
-#endif

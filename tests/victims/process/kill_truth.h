@@ -8,8 +8,7 @@
  * slot, the count, doing = NOTHING. So a slot is true at any instant, unless the call in flight is
  * about it.
  */
-#ifndef KILL_TRUTH_H
-#define KILL_TRUTH_H
+#pragma once
 
 #include <stdint.h>
 #include "interpose/abi/format.h"
@@ -56,5 +55,3 @@ struct kill_truth {
 /* What a forked child of the churn does: blocks of our sizes, of which it frees all but these. */
 #define KILL_CHILD_ALLOCS 7u
 #define KILL_CHILD_KEEPS 2u
-
-#endif

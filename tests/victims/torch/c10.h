@@ -3,8 +3,7 @@
  * What libc10.so exports to libc10_cuda.so in PyTorch, and the sums for the test. Not thread-safe:
  * the caller holds one lock, as in PyTorch.
  */
-#ifndef VICTIMS_TORCH_C10_H
-#define VICTIMS_TORCH_C10_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void C10_REPORT_M(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
 void C10_OOM_L(int64_t bytes, int64_t allocated, int64_t reserved, struct c10_device device);
 void C10_OOM_M(int64_t bytes, size_t allocated, size_t reserved, struct c10_device device);
 void C10_OOM_MMM(size_t bytes, size_t allocated, size_t reserved, struct c10_device device);
-
-#endif

@@ -4,8 +4,7 @@
  * streams. Sizes are bytes. The caller passes the CUDA functions, as libc10_cuda.so has them from
  * the runtime. Not thread-safe.
  */
-#ifndef VICTIMS_TORCH_C10_CUDA_H
-#define VICTIMS_TORCH_C10_CUDA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ bool torch_most_pinned(size_t segment_bytes_least, struct torch_pinned *pinned);
 
 /* What the functions behind the reports were given. */
 struct c10_sums torch_reported(void);
-
-#endif

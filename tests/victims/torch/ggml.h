@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libggml-base.so for ggml_buffers: ggml's functions around buffers, with their names and types. */
-#ifndef VICTIMS_TORCH_GGML_H
-#define VICTIMS_TORCH_GGML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ void ggml_backend_buffer_free(void *buffer);
 _Bool ggml_gallocr_reserve_n(void *allocator, void *graph, const int *node_buffers,
                              const int *leaf_buffers);
 int ggml_backend_graph_compute_async(void *backend, void *graph);
-
-#endif

@@ -3,8 +3,7 @@
  * The parameters of libhandles.so: how to allocate device memory, and how much each kind of handle
  * takes. Results are 0 or an error.
  */
-#ifndef VICTIMS_TORCH_HANDLES_H
-#define VICTIMS_TORCH_HANDLES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ void handles_open(const struct handles_settings *settings);
 int ncclCommInitRank(void **out, int ranks, nccl_UniqueId id, int rank);
 int cublasCreate_v2(void **out);
 int cudnnCreate(void **out);
-
-#endif

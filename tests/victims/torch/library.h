@@ -4,8 +4,7 @@
  * functions in `torch`. torch_library_open returns NULL, or why it could not be opened. torch_find
  * does the same for any library there: it fills slots with functions.
  */
-#ifndef VICTIMS_TORCH_LIBRARY_H
-#define VICTIMS_TORCH_LIBRARY_H
+#pragma once
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -64,5 +63,3 @@ static inline const char *torch_library_open(void)
 	};
 	return torch_find("libc10_cuda.so", rows, sizeof rows / sizeof *rows);
 }
-
-#endif
