@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "analysis/device/owners.h"
+#include "analysis/measure/owners.h"
 #include "analysis/facts/moment.h"
 
 struct fact_device {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analysis/host/allocator_stats.h"
+#include "analysis/measure/allocator_stats.h"
 
 /* What resident memory consists of. */
 enum fact_host_part {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "analysis/device/owners.h"
+#include "analysis/measure/owners.h"
 #include "analysis/facts/limit.h"
 #include "analysis/facts/phase.h"
 #include "analysis/replay/incidents.h"

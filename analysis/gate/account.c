@@ -8,7 +8,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/facts.h"
 #include "analysis/gate/changes.h"
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 #include "analysis/recording/host_weight.h"
 
 /* One recorded process, whose share is added. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/device/framework_segments.h"
+#include "analysis/measure/framework_segments.h"
 #include "analysis/replay/driver_state.h"
 
 struct point {

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/device/framework_segments.h"
+#include "analysis/measure/framework_segments.h"
 #include "analysis/facts/passes/roles.h"
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 
 struct build build_begin(struct run *run, struct facts *facts, const struct facts_options *options)
 {

@@ -4,7 +4,7 @@
 #include "analysis/facts/passes/framework_facts.h"
 
 #include <string.h>
-#include "analysis/device/framework_segments.h"
+#include "analysis/measure/framework_segments.h"
 #include "analysis/base/key_values.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/roles.h"

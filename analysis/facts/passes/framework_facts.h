@@ -8,7 +8,7 @@
 #pragma once
 
 #include "analysis/facts/passes/build.h"
-#include "analysis/device/framework_map.h"
+#include "analysis/measure/framework_map.h"
 
 struct framework_question {
 	uint32_t process;

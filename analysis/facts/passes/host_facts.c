@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/symbols/frameworks.h"
-#include "analysis/host/allocator_stats.h"
-#include "analysis/host/heap.h"
-#include "analysis/host/pins.h"
+#include "analysis/measure/allocator_stats.h"
+#include "analysis/measure/heap.h"
+#include "analysis/measure/pins.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
 #include "analysis/base/key_values.h"

@@ -10,7 +10,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/symbols/frameworks.h"
 #include "analysis/symbols/runtimes.h"
-#include "analysis/host/pins.h"
+#include "analysis/measure/pins.h"
 #include "analysis/symbols/library_names.h"
 #include "analysis/symbols/symbols.h"
 

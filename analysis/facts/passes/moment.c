@@ -5,7 +5,7 @@
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/host/peak_note.h"
+#include "analysis/measure/peak_note.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
 /* A killed process existed a little longer than its last record shows. */

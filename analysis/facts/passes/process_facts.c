@@ -4,7 +4,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/facts/passes/build.h"
 #include "analysis/symbols/frameworks.h"
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

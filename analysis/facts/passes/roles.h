@@ -11,8 +11,8 @@
  */
 #pragma once
 
-#include "analysis/device/framework_map.h"
-#include "analysis/device/owners.h"
+#include "analysis/measure/framework_map.h"
+#include "analysis/measure/owners.h"
 
 struct build;
 struct role {

@@ -6,7 +6,7 @@
 #include "analysis/facts/passes/roles.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 
 enum { ROWS_DEFAULT = 1000 };
 

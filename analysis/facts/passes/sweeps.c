@@ -3,10 +3,10 @@
 #include "analysis/facts/passes/build.h"
 
 #include <stdlib.h>
-#include "analysis/device/framework_map.h"
+#include "analysis/measure/framework_map.h"
 #include "analysis/growth/growth_ahead.h"
-#include "analysis/host/heap_births.h"
-#include "analysis/host/peak_note.h"
+#include "analysis/measure/heap_births.h"
+#include "analysis/measure/peak_note.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"

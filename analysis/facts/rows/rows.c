@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/host/host_ledger.h"
+#include "analysis/measure/host_ledger.h"
 #include "analysis/facts/places.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/facts/rows/rows_parts.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The blocks that were live at the moment of the facts. */
 #include "analysis/base/numbers.h"
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 #include "analysis/facts/rows/host_table.h"
 #include "analysis/facts/rows/rows_parts.h"
 

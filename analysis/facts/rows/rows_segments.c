@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/device/framework_segments.h"
+#include "analysis/measure/framework_segments.h"
 #include "analysis/facts/rows/rows_parts.h"
 
 static const struct framework_range *range_at(const struct framework_map *map, uint64_t addr)

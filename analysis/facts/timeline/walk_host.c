@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/facts/timeline/ages.h"
 #include "analysis/facts/timeline/back_walk.h"

@@ -11,7 +11,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
-#define SEGMENT_BYTES_MIN (1ull << 20) /* as in device/framework_map.c */
+#define SEGMENT_BYTES_MIN (1ull << 20) /* as in measure/framework_map.c */
 
 /* The driver's blocks that are live at an event, by address, and the call sites of those that were
  * split. */

@@ -190,7 +190,7 @@ static void test_estimate__of_five_mixes_is_unbiased_and_its_interval_holds(void
 		assert_between(s.ratio_bytes / RUNS, 0.99, 1.01);
 		assert_between(s.ratio_count / RUNS, 0.99, 1.01);
 		/* three standard deviations of 200 runs at 95 %; over 2,000 in
-		 * unit/analysis/host/host_interval.c, 93 to 97 % */
+		 * unit/analysis/measure/host_interval.c, 93 to 97 % */
 		assert_between(s.held_bytes * 1.0 / RUNS, 0.90, 0.995);
 		assert_between(s.held_count * 1.0 / RUNS, 0.90, 0.995);
 		all.held_bytes += s.held_bytes;

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "analysis/device/holes.h"
+#include "analysis/measure/holes.h"
 #include "analysis/recording/fact_types.h"
 #include "analysis/replay/liveset.h"
 

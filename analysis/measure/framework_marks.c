@@ -9,7 +9,7 @@
 #include <string.h>
 #include "analysis/base/hash_index.h"
 #include "analysis/base/numbers.h"
-#include "analysis/device/framework_segments.h"
+#include "analysis/measure/framework_segments.h"
 #include "analysis/symbols/frameworks.h"
 
 /* Segments that ever held a block, by the sequence number of their birth. */

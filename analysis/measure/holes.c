@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* 2 MiB pages: their holes and the call sites that pin them. Pools and reservations:
  * holes_ranges.c. */
-#include "analysis/device/holes.h"
+#include "analysis/measure/holes.h"
 
 #include <stdlib.h>
 #include "analysis/base/hash_index.h"

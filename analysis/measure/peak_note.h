@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 
 /* The newest whole note, copied. False: there is none. */
 bool peak_note_read(const struct reader *reader, struct cuf_host_peak *note);

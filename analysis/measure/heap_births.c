@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was freed after the moment, then when it was allocated. */
-#include "analysis/host/heap_births.h"
+#include "analysis/measure/heap_births.h"
 
 #include <stdlib.h>
 #include "analysis/base/hash_index.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures the usage of a process and builds the table of owners. */
-#include "analysis/device/owners.h"
+#include "analysis/measure/owners.h"
 
 #include <stdlib.h>
 #include <string.h>

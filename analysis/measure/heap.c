@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over the host ledger. */
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 
 #include <math.h>
 #include "analysis/base/numbers.h"
-#include "analysis/host/host_ledger.h"
+#include "analysis/measure/host_ledger.h"
 #include "analysis/recording/host_weight.h"
 
 static bool next_block(const struct reader *reader, uint64_t *at, struct heap_block *block)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorts blocks into ranges by address; decides nothing. */
-#include "analysis/device/framework_map.h"
+#include "analysis/measure/framework_map.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Holes, pools and pins of segments. */
-#include "analysis/device/framework_segments.h"
+#include "analysis/measure/framework_segments.h"
 
 #include <stdlib.h>
 #include <uthash.h>
 #include "analysis/base/numbers.h"
-#include "analysis/device/holes.h"
+#include "analysis/measure/holes.h"
 
 /*
  * PyTorch's native allocator (c10/cuda/CUDACachingAllocator.cpp) serves requests of up to 1 MiB

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gaps between the blocks of a pool, and unmapped ranges inside reservations. */
-#include "analysis/device/holes.h"
+#include "analysis/measure/holes.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"

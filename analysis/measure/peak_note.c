@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/host/peak_note.h"
+#include "analysis/measure/peak_note.h"
 
 #include <string.h>
 #include "analysis/base/numbers.h"

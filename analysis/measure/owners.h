@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "analysis/device/holes.h"
+#include "analysis/measure/holes.h"
 #include "analysis/replay/driver_state.h"
 
 /* The rows of the table "who holds the device", in this order. */

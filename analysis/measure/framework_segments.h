@@ -10,8 +10,8 @@
  */
 #pragma once
 
-#include "analysis/device/framework_map.h"
-#include "analysis/device/owners.h"
+#include "analysis/measure/framework_map.h"
+#include "analysis/measure/owners.h"
 #include "analysis/replay/run.h"
 
 /* Fills segments, pins, placed_bytes, largest_hole.bytes, emptyable_bytes and empty_bytes. Returns

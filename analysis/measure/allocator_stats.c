@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts of META to struct fact_allocator: the terms of each allocator become the same few. */
-#include "analysis/host/allocator_stats.h"
+#include "analysis/measure/allocator_stats.h"
 
 #include <stdlib.h>
 #include <string.h>

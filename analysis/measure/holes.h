@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "analysis/device/fragmentation.h"
+#include "analysis/measure/fragmentation.h"
 #include "analysis/recording/reader.h"
 #include "analysis/replay/driver_state.h"
 #include "analysis/replay/liveset.h"

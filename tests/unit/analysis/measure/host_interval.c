@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 #include "analysis/recording/host_weight.h"
 
 enum { CLASSES = 4, RUNS = 2000 };

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/host/peak_note.h"
+#include "analysis/measure/peak_note.h"
 
 static struct cuf_host_peak notes[2];
 static struct reader reader = {

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "analysis/host/heap.h"
+#include "analysis/measure/heap.h"
 
 struct heap_birth {
 	uint32_t stack;          /* that of reader_call_site */

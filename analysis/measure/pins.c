@@ -3,11 +3,11 @@
  * Sweeps windows of addresses in order. A window that is less than half full and has small blocks
  * is pinned by them; its free bytes are shared by number of blocks.
  */
-#include "analysis/host/pins.h"
+#include "analysis/measure/pins.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
-#include "analysis/host/host_ledger.h"
+#include "analysis/measure/host_ledger.h"
 #include "analysis/recording/events.h"
 #include "analysis/recording/host_weight.h"
 #include "analysis/replay/sites.h"
