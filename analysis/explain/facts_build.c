@@ -11,7 +11,7 @@
 #include "analysis/explain/replayed.h"
 #include "analysis/explain/what_if_facts.h"
 #include "analysis/facts/passes/build.h"
-#include "analysis/recording/pack/pack.h"
+#include "analysis/recording/pack.h"
 #include "analysis/symbols/names_file.h"
 
 struct facts_store {

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "analysis/facts/facts.h"
-#include "analysis/recording/reader_error.h"
+#include "analysis/recording/reader.h"
 
 /* path: a recording, or a directory whose *.cuf files are one run. coverage.blind lists those that
  * cannot be read, unless none can. */

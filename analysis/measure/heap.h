@@ -9,7 +9,7 @@
 #pragma once
 
 #include "analysis/recording/events.h"
-#include "analysis/recording/host_means.h"
+#include "analysis/recording/host_weight.h"
 #include "analysis/replay/sites.h"
 
 /* An unbiased estimate, with estimates of its second and third central moment. */

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "analysis/recording/events.h"
-#include "analysis/recording/host_means.h"
+#include "analysis/recording/host_weight.h"
 #include "analysis/recording/reader.h"
 
 /* A call site and the live small blocks by which it pins pages. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,22 @@
 #include "analysis/base/regular_file.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/recording/cut_guard.h"
+
+static const struct { int code; const char *sentence; } sentences[] = {
+#define READER_ERROR(name, code, sentence) { code, sentence },
+	READER_ERRORS(READER_ERROR)
+#undef READER_ERROR
+};
+
+const char *reader_error_sentence(int code)
+{
+	for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
+		if (sentences[i].code == code)
+			return sentences[i].sentence;
+	if (!code)
+		return "no error";
+	return "unknown error";
+}
 
 /* The smallest record of each section that this reader can read. Later writers may append fields
  * but never remove any. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
-#include "analysis/recording/pack/pack.h"
+#include "analysis/recording/pack.h"
 #include "analysis/recording/stack_identity.h"
 #include "analysis/replay/driver_state.h"
 #include "analysis/replay/incidents.h"

@@ -10,7 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include "analysis/recording/reader_error.h"
+#include "analysis/recording/reader.h"
 #include "analysis/replay/process_life.h"
 #include "interpose/abi/format.h"
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/live/judge.h"
-#include "analysis/recording/reader_error.h"
+#include "analysis/recording/reader.h"
 
 enum { PASSES = 20, WINDOW_PART = 8, HORIZON_PART = 2 };
 #define RUN_S 1800.0

@@ -12,8 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
-#include "analysis/recording/pack/pack.h"
-#include "analysis/recording/pack/tar_header.h"
+#include "analysis/recording/pack.h"
+#include "analysis/recording/tar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t most);

@@ -15,7 +15,7 @@
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/cut_guard.h"
-#include "analysis/recording/pack/pack.h"
+#include "analysis/recording/pack.h"
 #include "analysis/replay/run.h"
 #include "analysis/symbols/names_file.h"
 #include "analysis/view/tables/tables.h"

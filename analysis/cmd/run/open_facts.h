@@ -8,7 +8,7 @@
 #pragma once
 
 #include "analysis/facts/facts.h"
-#include "analysis/recording/reader_error.h"
+#include "analysis/recording/reader.h"
 
 struct facts *open_facts(const char *path, struct symbols *symbols,
 			 const struct facts_options *options);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/symbols/frameworks.h"
-#include "analysis/recording/host_means.h"
+#include "analysis/recording/host_weight.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/facts/passes/gpu_processes.h"
 #include "analysis/base/hash_index.h"

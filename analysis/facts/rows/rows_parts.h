@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/base/hash_index.h"
-#include "analysis/recording/host_means.h"
+#include "analysis/recording/host_weight.h"
 #include "analysis/replay/run.h"
 #include "analysis/facts/rows/rows.h"
 

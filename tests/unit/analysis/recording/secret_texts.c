@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <cmocka.h>
 #include "analysis/recording/meta.h"
-#include "analysis/recording/secret_texts.h"
 #include "tests/unit/fixtures/recording_maker.h"
 
 /* How an older version wrote it; how it is read. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/recording/pack/pack.h"
+#include "analysis/recording/pack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "analysis/base/regular_file.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/recording/pack/tar_reader.h"
+#include "analysis/recording/tar.h"
 
 /*
  * What a pack may unpack to. Rings repeat themselves, so 1,000 times its size is possible; only

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/recording/pack/pack_writer.h"
+#include "analysis/recording/pack_writer.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zstd.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/recording/pack/tar_header.h"
+#include "analysis/recording/tar.h"
 
 enum { CHUNK_BYTES = 1 << 17 };
 
