@@ -49,7 +49,7 @@ has_header = $(shell $(CC) -E -include $(1) -x c /dev/null >/dev/null 2>&1 && ec
 HTTP     ?= $(call has_header,microhttpd.h)
 CURSES   ?= $(call has_header,ncursesw/curses.h)
 cmd_src  := $(filter-out analysis/cmd/main.c analysis/cmd/serve/http_$(if $(HTTP),absent,daemon).c \
-            analysis/cmd/top/$(if $(CURSES),screen_absent,curses_%).c analysis/cmd/target/asker.c, \
+            analysis/cmd/live/$(if $(CURSES),screen_absent,curses_%).c analysis/cmd/target/asker.c, \
             $(wildcard analysis/*/*.c analysis/*/*/*.c))
 both_obj := $(patsubst %.c,$(B)/obj/%.o,$(wildcard both/*.c)) # compiled once, for both sides
 core_obj := $(core_src:%.c=$(B)/obj/%.o)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/reading/watching.h"
-#include "analysis/cmd/top/screen.h"
+#include "analysis/cmd/live/screen.h"
 #include "analysis/view/live/frame.h"
 
 /* Until the time has come; the first frame waits for the first passes only. */

@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/reading/watching.h"
-#include "analysis/cmd/watch/actions.h"
-#include "analysis/cmd/watch/firing.h"
-#include "analysis/cmd/watch/keep.h"
-#include "analysis/cmd/watch/rules_read.h"
+#include "analysis/cmd/live/actions.h"
+#include "analysis/cmd/live/firing.h"
+#include "analysis/cmd/live/keep.h"
+#include "analysis/cmd/live/rules_read.h"
 
 struct watching {
 	struct watch watch;

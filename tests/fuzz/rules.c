@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/cmd/watch/rule.h"
+#include "analysis/cmd/live/rule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "analysis/cmd/watch/actions.h"
-#include "analysis/cmd/watch/firing.h"
-#include "analysis/cmd/watch/keep.h"
+#include "analysis/cmd/live/actions.h"
+#include "analysis/cmd/live/firing.h"
+#include "analysis/cmd/live/keep.h"
 
 #define SECOND 1000000000ull
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/cmd/top/state.h"
+#include "analysis/cmd/live/state.h"
 
 #define MIB ((uint64_t)1 << 20)
 

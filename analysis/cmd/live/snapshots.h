@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct snapshots {
 	const char *directory;
@@ -27,3 +28,18 @@ bool snapshots_fit(const struct snapshots *snapshots, const char *recording, uin
 		   uint64_t *needed_bytes);
 /* Drops what is too much. Returns how many there are then. */
 size_t snapshots_trim(const struct snapshots *snapshots);
+
+/*
+ * A pack of a recording, made by this program again as `cuflight pack` while the screen goes on.
+ * Contract: one at a time; snapshot_start returns false while one runs, or when it cannot start
+ * one. snapshot_take gives a sentence once that has ended; fd is readable then, and -1 where none
+ * runs or the kernel has no such descriptor. What is being written when the screen ends is written
+ * to its end.
+ */
+
+struct snapshot { pid_t pid; int fd, output; };
+
+void snapshot_init(struct snapshot *snapshot);
+/* The file is cuflight-PID-TIME.cufpack in the current directory. */
+bool snapshot_start(struct snapshot *snapshot, const char *recording, unsigned pid);
+bool snapshot_take(struct snapshot *snapshot, char *sentence, size_t bytes);

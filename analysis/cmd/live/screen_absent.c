@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command that was built without ncursesw. */
-#include "analysis/cmd/top/screen.h"
+#include "analysis/cmd/live/screen.h"
 
 #include "analysis/cmd/cli/say.h"
 

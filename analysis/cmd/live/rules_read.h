@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/cmd/cli/opts.h"
-#include "analysis/cmd/watch/rule.h"
+#include "analysis/cmd/live/rule.h"
 
 struct rules { struct rule **rules; size_t count, room; };
 

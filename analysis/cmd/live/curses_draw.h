@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * Draws the state into ncurses' picture of the screen, which then sends what has changed.
+ * Contract: the terminal is open. state->page is set to the rows that its table has.
+ */
+#pragma once
+
+#include "analysis/cmd/live/state.h"
+
+struct drawing {
+	const char *subject;
+	bool has_colour;  /* pairs 1 to 7 are the colours of curses */
+	bool is_ascii;
+	int lines, columns;
+	int y;            /* the next line */
+};
+
+void draw_screen(struct drawing *drawing, struct state *state);
+
+/*
  * Text on the screen: cut at columns, whatever the width of its characters, and the two screens
  * that are nothing but lines of it.
  *
  * Contract: texts are clean (base/clean.h). Columns beyond the screen are not drawn.
  */
-#pragma once
-
-#include "analysis/cmd/top/curses_draw.h"
 
 enum tone { TONE_PLAIN, TONE_HEAD, TONE_DIM, TONE_GOOD, TONE_WARN, TONE_BAD, TONE_BAR };
 

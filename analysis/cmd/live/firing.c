@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list of series that were seen, and since when each is true or false. */
-#include "analysis/cmd/watch/firing.h"
+#include "analysis/cmd/live/firing.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The terminal, its signals, and the loop. Signals are blocked and read: without handlers there are
  * no races. */
-#include "analysis/cmd/top/screen.h"
+#include "analysis/cmd/live/screen.h"
 
 #include <limits.h>
 #include <ncursesw/curses.h>
@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <wchar.h>
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/top/curses_draw.h"
-#include "analysis/cmd/top/curses_terminal.h"
-#include "analysis/cmd/top/snapshot.h"
+#include "analysis/cmd/live/curses_draw.h"
+#include "analysis/cmd/live/curses_terminal.h"
+#include "analysis/cmd/live/snapshots.h"
 
 struct screen {
 	struct watch *watch;

@@ -11,7 +11,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "analysis/cmd/watch/rule.h"
+#include "analysis/cmd/live/rule.h"
 
 struct series {
 	const struct rule *rule;

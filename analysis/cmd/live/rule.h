@@ -5,7 +5,7 @@
  *	NAME[(WORD, ...)] < or > VALUE [for DURATION] -> ACTION, ...
  *
  * NAME is a metric of view/live/ without cuflight_ and its unit, or a short name of
- * rule_names.c; each WORD is the value of one of its labels. Actions are `snapshot`, `log`,
+ * rule_values.c; each WORD is the value of one of its labels. Actions are `snapshot`, `log`,
  * `exec COMMAND`, `webhook URL` and `signal NAME`. A comma ends an action, quotes keep it and
  * blanks together.
  *
@@ -63,7 +63,7 @@ struct rule_error {
 
 bool rule_parse(struct rule *rule, const char *text, struct rule_error *error);
 
-/* NAME[(WORDS)]: rule_names.c. *wrong: the word that is not one, or NULL where the name is. */
+/* NAME[(WORDS)]: rule_values.c. *wrong: the word that is not one, or NULL where the name is. */
 bool rule_subject_find(struct rule_subject *subject, const char *name, const char **wrong);
 /* Names that are nearest, or the words of the subject. */
 void rule_subject_hint(const struct rule_subject *subject, const char *name, const char *wrong,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A header and a fixed number of slots; the oldest slot is taken again. */
-#include "analysis/cmd/watch/keep.h"
+#include "analysis/cmd/live/keep.h"
 
 #include <errno.h>
 #include <fcntl.h>

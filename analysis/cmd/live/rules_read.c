@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each rule has its own memory, since it points into itself. */
-#include "analysis/cmd/watch/rules_read.h"
+#include "analysis/cmd/live/rules_read.h"
 
 #include <errno.h>
 #include <stdio.h>

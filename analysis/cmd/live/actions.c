@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A queue, and one process at its head. */
-#include "analysis/cmd/watch/actions.h"
+#include "analysis/cmd/live/actions.h"
 
 #include <errno.h>
 #include <fcntl.h>

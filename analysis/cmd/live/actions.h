@@ -11,8 +11,8 @@
 
 #include <limits.h>
 #include <sys/types.h>
-#include "analysis/cmd/watch/rule.h"
-#include "analysis/cmd/watch/snapshots.h"
+#include "analysis/cmd/live/rule.h"
+#include "analysis/cmd/live/snapshots.h"
 
 enum { ACTIONS_WAITING = 32, ACTION_SECONDS = 30, SNAPSHOT_SECONDS = 120 };
 

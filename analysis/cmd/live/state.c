@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys. */
-#include "analysis/cmd/top/state.h"
+#include "analysis/cmd/live/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

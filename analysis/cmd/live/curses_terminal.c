@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only file that knows terminfo, whose header takes many plain words for itself. */
-#include "analysis/cmd/top/curses_terminal.h"
+#include "analysis/cmd/live/curses_terminal.h"
 
 #include <signal.h>
 #include <stdio.h>

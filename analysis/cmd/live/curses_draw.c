@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table: verdict, GPUs, processes, call sites. */
-#include "analysis/cmd/top/curses_draw.h"
+#include "analysis/cmd/live/curses_draw.h"
 
 #include <math.h>
 #include <string.h>
 #include <time.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
-#include "analysis/cmd/top/curses_text.h"
 
 enum { WIDE = 110, GPU_LINES = 3, LEAST_SITES = 6 };
 

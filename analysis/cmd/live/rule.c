@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From left to right, one word after another. */
-#include "analysis/cmd/watch/rule.h"
+#include "analysis/cmd/live/rule.h"
 
 #include <ctype.h>
 #include <signal.h>
