@@ -323,10 +323,22 @@ void growth_first(struct growth *growth, struct growth_step *steps, size_t count
 	}
 }
 
+/* What was live at the first event that was kept was made by events before it. */
+static void explain_lost(struct growth *growth)
+{
+	for (size_t i = 0; i < growth->sites.count; i++) {
+		const struct site *site = &growth->sites.items[i];
+		growth->lost_events = subtract_to_zero(
+			growth->lost_events, subtract_to_zero(site->live_count + site->free_count,
+							      site->alloc_count));
+	}
+}
+
 void growth_turn(struct growth *growth)
 {
 	if (!growth->events)
 		return;
+	explain_lost(growth);
 	place_moments(growth, &(struct growth_step){ .time_ns = UINT64_MAX });
 	place_marks(growth);
 	choose_candidates(growth);

@@ -126,7 +126,9 @@ struct growth {
 	 * count where this one has no cycles of its own */
 	bool is_lent;
 	bool is_marked;           /* the marks are moments that the program marked */
-	bool is_cut;              /* older events were overwritten; set before growth_follow */
+	/* Older events that were overwritten; set before growth_follow. From growth_turn on,
+	 * without those that made blocks which were live at the first event that was kept. */
+	uint64_t lost_events;
 	/* Set before growth_follow where sites are judged by age, too (host memory). */
 	bool by_age;
 	bool is_sampled, is_failure; /* memory ran out at time.end_ns */

@@ -83,11 +83,39 @@ static double chance_of(const struct site *site, const struct trend_steps *steps
 	return sqrt(sample_bytes * (steps->rise_second_half + steps->rise_first_half / 4));
 }
 
+/* How many marks there were before a moment. They are in the order of their times. */
+static size_t marks_before(const struct growth *growth, uint64_t ns)
+{
+	size_t first = 0, end = growth->mark_count;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (growth->marks[middle].time_ns < ns)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+/* Earlier rounds of its work may have ended: of one as long, and of what was freed after it, all
+ * events may be among those that were overwritten. */
+static bool may_have_ended_before(const struct growth *growth, const struct site *site)
+{
+	size_t mark = marks_before(growth, site->first_ns);
+
+	return mark == growth->mark_count ||
+	       growth->lost_events >=
+		       growth->events - growth->marks[mark].position + site->live_count;
+}
+
 /* It has no block from before the first event that was kept. A leak leaves blocks of all ages. */
 static bool is_all_young(const struct growth *growth, const struct site *site)
 {
-	return growth->is_cut &&
-	       signed_up_to(site->live_bytes, INT64_MAX) <= site->net_bytes;
+	return growth->lost_events &&
+	       signed_up_to(site->live_bytes, INT64_MAX) <= site->net_bytes &&
+	       may_have_ended_before(growth, site);
 }
 
 /* All the conditions of growth.h. Each one excludes a pattern that grows without being a leak. */
@@ -243,22 +271,12 @@ static double pace_of(const struct series *series)
 	return end / middle * (double)(last - 2 * third) / (double)third;
 }
 
-/* Of the cycles, those since a moment. The marks are in the order of their times. */
+/* Of the cycles, those since a moment. */
 static uint64_t cycles_since(const struct growth *growth, uint64_t ns)
 {
-	size_t first = 0, end = growth->mark_count;
-
 	if (!growth->work_cycles || !is_known(ns))
 		return growth->work_cycles;
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (growth->marks[middle].time_ns < ns)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return least_of((uint64_t)llround((double)(growth->mark_count - first) *
+	return least_of((uint64_t)llround((double)(growth->mark_count - marks_before(growth, ns)) *
 					   growth->cycles_per_mark), growth->work_cycles);
 }
 

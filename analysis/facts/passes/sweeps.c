@@ -359,8 +359,8 @@ static void sweep_process(void *context, size_t i)
 		growth_init(&one->growth[layer]);
 		one->growth[layer].quiet = quiet_of(one);
 	}
-	one->growth[GROWTH_DRIVER].is_cut = from->events->complete_since != 0;
-	one->growth[GROWTH_FRAMEWORK].is_cut = from->events->framework->complete_since != 0;
+	one->growth[GROWTH_DRIVER].lost_events = from->events->complete_since;
+	one->growth[GROWTH_FRAMEWORK].lost_events = from->events->framework->complete_since;
 	from->driver = driver_history_new(from->events);
 	first[DRIVER] = driver_history_consumer(from->driver);
 	first[HOOKS] = hooks_used_consumer(&build->hooks_used[one->process]);
