@@ -249,9 +249,15 @@ def check_fits(run, said):
         return f"{said} would fit, advised {[fix['value'] for fix in fixes]}"
 
 
+def check_without(run, said):
+    found = [row["bytes"] for row in (run.cause() or {}).get("counterfactual", [])]
+    if int(said) not in found:
+        return f"without {said}, found {found}"
+
+
 CHECKS = {"per_request": check_per_request, "end": check_end, "clean": check_clean, "attempts_least": check_attempts_least,
           "pinned_by": check_pinned_by, "evidence": check_evidence, "fits": check_fits, "when": check_when, "hole": check_hole, "framework_request": check_framework_request,
-          "reserved": check_reserved}
+          "reserved": check_reserved, "without": check_without}
 
 
 class Result:

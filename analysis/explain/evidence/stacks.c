@@ -58,7 +58,8 @@ unsigned native_names_tell(struct symbols *symbols, const struct fact_process *p
 }
 
 /*
- * The innermost frame with a hint decides. Only graph capture and what reads count from any frame.
+ * The innermost frame with a hint decides. Only graph capture and what reads count from any frame,
+ * and what a function reads is no cache, whoever called it.
  * A framework's own calls may fill the first dozens of frames, so all frames of Python are looked
  * at; native ones need symbols, which cost more and tell less further out.
  *
@@ -83,6 +84,8 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 			now = native_names_tell(build->options.symbols, recorded, frames.addrs[i],
 						frames.time_ns, function_hints);
 		}
+		if (hints & HINT_READS)
+			now &= ~(unsigned)HINT_KV;
 		hints |= hints & ~anywhere ? now & anywhere : now;
 	}
 	return hints;

@@ -70,11 +70,12 @@ static void kv_leaves_no_room(void)
 	model_load(&model);
 	profile_run();
 	size_t room = device_room(), graph = share_of(between(0.01, 0.02));
+	size_t each = whole((size_t)((double)(room - graph * 3) / model.layers), 64 * KiB) - 64 * KiB;
 	unsigned graphs = between_whole(6, 12);
 	say("cause S3");
 	say_not("S1 S2a S4 S5 S6 S8");
-	kv_blocks(kv_site(), model.layers,
-	          whole((size_t)((double)(room - graph * 3) / model.layers), 64 * KiB) - 64 * KiB);
+	say("without %zu", each * model.layers);
+	kv_blocks(kv_site(), model.layers, each);
 	stream = stream_new();
 	for (unsigned i = 0; i < graphs; i++) {
 		graph_capture_begin(stream);
