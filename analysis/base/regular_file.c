@@ -6,10 +6,12 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "analysis/base/xalloc.h"
 
 /* The file behind an O_PATH descriptor, for reading. Where /proc is missing the path must do. */
 static int open_for_reading(int seen, const char *path, int extra_flags)
@@ -47,6 +49,33 @@ int regular_file_open(const char *path, int extra_flags, const char **why)
 		*why = strerror(error);
 	errno = error;
 	return fd;
+}
+
+char *regular_file_read(const char *path, size_t bytes_max, size_t *bytes, const char **why)
+{
+	enum { AT_ONCE = 1 << 16 };
+	int file = regular_file_open(path, 0, why);
+	size_t room = 0;
+	char *text = NULL;
+	ssize_t got;
+
+	if (file < 0)
+		return NULL;
+	for (*bytes = 0;; *bytes += (size_t)got) {
+		if (*bytes + AT_ONCE > room) {
+			room = 2 * room + AT_ONCE;
+			text = xalloc_resize(text, room, 1);
+		}
+		got = read(file, text + *bytes, AT_ONCE);
+		if (got <= 0 || *bytes >= bytes_max)
+			break;
+	}
+	*why = strerror(got < 0 ? errno : EFBIG);
+	close(file);
+	if (!got)
+		return text;
+	free(text);
+	return NULL;
 }
 
 /*

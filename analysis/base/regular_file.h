@@ -8,12 +8,16 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum file_writers { FILE_HAS_NO_WRITER, FILE_HAS_WRITER, FILE_WRITERS_UNKNOWN };
 
 /* extra_flags: 0, or O_NOFOLLOW to reject symbolic links. EINVAL: not a regular file. */
 int regular_file_open(const char *path, int extra_flags, const char **why);
+
+/* A whole file of less than bytes_max, which the caller frees; NULL: *why, as above. */
+char *regular_file_read(const char *path, size_t bytes_max, size_t *bytes, const char **why);
 
 /* Whether anybody on this machine has the file open or mapped for writing, in any pid namespace; fd
  * is for reading. Only its owner and root may ask, and only of a local file system. */

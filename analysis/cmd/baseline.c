@@ -5,9 +5,9 @@
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/gate/baseline.h"
 #include "analysis/gate/finding.h"
 #include "analysis/symbols/symbols.h"
+#include "analysis/view/commands/baseline_file.h"
 
 enum { GAPS_MAX = 8, FEW_RUNS = 3 };
 

@@ -15,6 +15,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/facts/totals.h"
 #include "analysis/symbols/symbols.h"
+#include "analysis/view/commands/baseline_file.h"
 #include "analysis/view/commands/diff_view.h"
 
 enum { ROWS_DEFAULT = 15, SITES_MAX = 100000, SENTENCE_BYTES = 1024 };

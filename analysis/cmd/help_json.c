@@ -5,9 +5,11 @@
 #include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
 #include "analysis/gate/measures.h"
+#include "analysis/view/commands/baseline_file.h"
 #include "analysis/view/commands/diff_view.h"
 #include "analysis/view/commands/gate_view.h"
 #include "analysis/view/commands/phases_view.h"
+#include "analysis/view/commands/runs.h"
 #include "analysis/view/commands/what_if_view.h"
 #include "analysis/view/json/shapes.h"
 #include "analysis/view/live/frame.h"
@@ -240,7 +242,7 @@ static struct json_object *schemas_to_json(void)
 {
 	static const struct shape *const documents[] = {
 		&report_shape, &phases_shape, &what_if_document, &check_shape, &diff_shape,
-		&live_shape,
+		&live_shape, &baseline_shape, &runs_shape,
 	};
 	struct json_object *schemas = json_object_new_object();
 

@@ -27,61 +27,85 @@ static struct facts *open_run(const char *directory, const struct facts_options 
 }
 
 /* Runs are opened one by one: each may be gigabytes. */
-static int write_runs(struct output *output, const char *directory,
-		      const struct run_catalog *catalog, struct symbols *symbols,
-		      struct facts *newest)
+struct reading {
+	const char *directory;
+	struct run_catalog catalog;
+	struct facts_options options; /* of the present one */
+	struct facts *newest, *present;
+	bool failed;
+};
+
+static void close_present(struct reading *reading)
 {
-	struct facts_options options = { .catalog = catalog->run_count ? catalog : NULL,
-					 .symbols = symbols };
-	size_t count = newest->run_count;
+	if (reading->present != reading->newest)
+		facts_free(reading->present);
+	reading->present = NULL;
+}
+
+/* The facts of the next run; NULL: there is none, or it cannot be read. */
+static const struct facts *next_run(void *context)
+{
+	struct reading *reading = context;
+
+	close_present(reading);
+	if (reading->options.run == reading->newest->run_count)
+		return NULL;
+	if (++reading->options.run == reading->newest->run_count)
+		reading->present = reading->newest;
+	else
+		reading->present = open_run(reading->directory, &reading->options);
+	reading->failed = !reading->present;
+	return reading->present;
+}
+
+static void write_text(struct output *output, struct reading *reading)
+{
+	const struct facts *facts;
 	struct runs_text text;
 
-	if (output->format == OUTPUT_JSON)
-		runs_json_begin(output->file, directory);
-	else
-		runs_text_begin(&text, output->file, &output->style, directory, count);
-	for (options.run = 1; options.run <= count; options.run++) {
-		bool is_open = options.run == count;
-		struct facts *facts = is_open ? newest : open_run(directory, &options);
+	runs_text_begin(&text, output->file, &output->style, reading->directory,
+			reading->newest->run_count);
+	while ((facts = next_run(reading)))
+		runs_text_row(&text, facts);
+	runs_text_end(&text);
+}
 
-		if (!facts)
-			return -1;
-		if (output->format == OUTPUT_JSON)
-			runs_json_row(output->file, facts, options.run == 1);
-		else
-			runs_text_row(&text, facts);
-		if (!is_open)
-			facts_free(facts);
-	}
-	if (output->format == OUTPUT_JSON)
-		runs_json_end(output->file);
+static int write_list(struct reading *reading, const struct opts *opts)
+{
+	struct output output;
+
+	if (output_open(&output, opts))
+		return CMD_USAGE;
+	if (output.format == OUTPUT_JSON)
+		runs_json(output.file, &(struct runs){ reading->directory, next_run, reading });
 	else
-		runs_text_end(&text);
-	return 0;
+		write_text(&output, reading);
+	close_present(reading);
+	if (!reading->failed)
+		return output_close(&output) ? CMD_USAGE : CMD_FINE;
+	output_abandon(&output);
+	return CMD_USAGE;
 }
 
 static int list_directory(const char *directory, const struct opts *opts)
 {
-	struct facts_options last = { .symbols = symbols_new(NULL) };
-	struct facts *newest = open_run(directory, &last);
-	struct run_catalog catalog;
-	struct output output;
-	int status = CMD_USAGE;
+	struct reading reading = { .directory = directory };
+	struct symbols *symbols = symbols_new(NULL);
+	int status;
 
-	if (!newest) {
-		symbols_free(last.symbols);
+	reading.options.symbols = symbols;
+	reading.newest = open_run(directory, &reading.options);
+	if (!reading.newest) {
+		symbols_free(symbols);
 		return CMD_USAGE;
 	}
-	run_catalog_read(&catalog, directory);
-	if (!output_open(&output, opts)) {
-		if (write_runs(&output, directory, &catalog, last.symbols, newest))
-			output_abandon(&output);
-		else if (!output_close(&output))
-			status = CMD_FINE;
-	}
-	run_catalog_fini(&catalog);
-	facts_free(newest);
-	symbols_free(last.symbols);
+	run_catalog_read(&reading.catalog, directory);
+	if (reading.catalog.run_count)
+		reading.options.catalog = &reading.catalog;
+	status = write_list(&reading, opts);
+	run_catalog_fini(&reading.catalog);
+	facts_free(reading.newest);
+	symbols_free(symbols);
 	conclusion_trim_directory(directory);
 	return status;
 }

@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include <stdio.h>
 #include "analysis/gate/measured.h"
 
 /* Smaller call sites are left out: they come and go with allocation order. */
@@ -49,12 +48,3 @@ void baseline_free(struct gate_baseline *baseline);
 
 /* values is sorted by this. */
 struct gate_spread spread_of(uint64_t *values, size_t count);
-
-/* ---- the file: JSON, sorted, one measure and one call site a line ---- */
-
-#define BASELINE_SCHEMA "cuflight.baseline/1"
-
-/* False: writing failed. */
-bool baseline_write(const struct gate_baseline *baseline, FILE *out);
-/* 0; or -1 with a sentence in error, and nothing to free. */
-int baseline_read(struct gate_baseline *out, const char *path, char *error, size_t error_bytes);

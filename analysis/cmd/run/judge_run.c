@@ -12,6 +12,7 @@
 #include "analysis/explain/facts_build.h"
 #include "analysis/gate/limits.h"
 #include "analysis/gate/suppress.h"
+#include "analysis/view/commands/baseline_file.h"
 
 enum { SENTENCE_BYTES = 1024, WORDS_LOOKED_AT = 3 };
 

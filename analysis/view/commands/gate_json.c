@@ -7,8 +7,8 @@ enum { STYLE = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED };
 
 static const char *const unit_names[] = { [GATE_BYTES] = "bytes", [GATE_COUNT] = "count" };
 static const struct words unit_words = WORDS(NULL, unit_names);
-static const struct words group_words = WORDS(NULL, gate_group_names, .is_open = true),
-			  status_words = WORDS(NULL, gate_status_names),
+const struct words gate_group_words = WORDS(NULL, gate_group_names, .is_open = true);
+static const struct words status_words = WORDS(NULL, gate_status_names),
 			  change_words = WORDS(NULL, diff_names);
 
 #define OF struct gate_frame
@@ -23,7 +23,7 @@ static const struct shape gate_frame_shape = SHAPE("frame", frame_fields);
 
 /* site: the member that is one, with a dot; nothing: the struct is one. */
 #define SITE_FIELDS(site) \
-	{ "kind", NAME(site group, group_words), \
+	{ "kind", NAME(site group, gate_group_words), \
 	  .meaning = "device, pinned, managed, framework, host or python" }, \
 	{ "site", TEXT(site identity), \
 	  .meaning = "modules and functions, innermost first; survives a rebuild" }, \
@@ -45,14 +45,7 @@ static const struct shape gate_site_shape = SHAPE("site", site_fields);
 #undef OF
 
 #define OF struct gate_environment
-static const struct field environment_fields[] = {
-	{ "gpu", TEXT_OR_NULL(gpu) },
-	{ "gpu_bytes", NUMBER(gpu_bytes) },
-	{ "driver", TEXT_OR_NULL(driver) },
-	{ "frameworks", TEXT_OR_NULL(frameworks) },
-	{ "host", TEXT_OR_NULL(host_mode) },
-	{ "recorder", TEXT_OR_NULL(recorder) },
-};
+static const struct field environment_fields[] = { ENVIRONMENT_FIELDS(TEXT_OR_NULL) };
 static const struct shape environment_shape = SHAPE("environment", environment_fields);
 #undef OF
 

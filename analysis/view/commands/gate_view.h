@@ -16,3 +16,14 @@ void gate_text(FILE *out, const struct gate_result *result, const struct style *
 	       bool verbose);
 void gate_json(FILE *out, const struct gate_result *result);
 extern const struct shape check_shape;
+
+/* What these documents and baselines have: words of enum gate_group; members of struct
+ * gate_environment, whose texts are of `type`. */
+extern const struct words gate_group_words;
+#define ENVIRONMENT_FIELDS(type) \
+	{ "gpu", type(gpu) }, \
+	{ "gpu_bytes", NUMBER(gpu_bytes) }, \
+	{ "driver", type(driver) }, \
+	{ "frameworks", type(frameworks) }, \
+	{ "host", type(host_mode) }, \
+	{ "recorder", type(recorder) }

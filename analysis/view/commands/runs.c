@@ -2,15 +2,13 @@
 /* When, which program, how it ended; peaks and cause. */
 #include "analysis/view/commands/runs.h"
 
-#include <json-c/json.h>
-#include <math.h>
 #include <string.h>
 #include "analysis/base/clean.h"
 #include "analysis/base/paths.h"
 #include "analysis/base/units.h"
 #include "analysis/explain/cause.h"
 #include "analysis/facts/totals.h"
-#include "analysis/view/json/json_parts.h"
+#include "analysis/view/json/shapes.h"
 #include "analysis/view/text/live.h"
 #include "analysis/view/text/text.h"
 
@@ -150,82 +148,138 @@ void runs_text_row(struct runs_text *text, const struct facts *facts)
 
 void runs_text_end(struct runs_text *text) { print_counted(text); }
 
-/* One object a run; keys as in the report where they mean the same. */
-enum { FORMAT = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE };
+/* ---- JSON; keys as in the report where they mean the same ---- */
 
-static void print_object(FILE *out, struct json_object *object)
+#define OF struct fact_cause
+static const struct field cause_fields[] = {
+	{ "id", TEXT(id) },
+	{ "name_id", TEXT(name_id), .meaning = "a word of 'cuflight help causes'" },
+	{ "name", TEXT(name) },
+	{ "summary", TEXT(summary) },
+	{ "confidence", REAL(confidence), .meaning = "from 0 to 1" },
+};
+static const struct shape run_cause_shape = SHAPE("cause", cause_fields);
+#undef OF
+
+static struct json_object *start_ns(const struct fields *fields, const void *object)
 {
-	fputs(json_object_to_json_string_ext(object, FORMAT), out);
-	json_object_put(object);
+	return json_number(fields->facts->processes[0].start_ns);
 }
 
-void runs_json_begin(FILE *out, const char *directory)
+static struct json_object *duration_ns(const struct fields *fields, const void *object)
 {
-	fputs("{\"schema\":\"cuflight.list/1\",\"directory\":", out);
-	print_object(out, json_text(directory));
-	fputs(",\"runs\":[", out);
+	return json_number(facts_duration_ns(object));
 }
 
-static struct json_object *cause_object(const struct fact_cause *cause)
+static struct json_object *program(const struct fields *fields, const void *object)
 {
-	struct json_object *object;
+	const struct fact_process *process = &fields->facts->processes[fields->facts->focus];
+	char name[96];
 
-	if (!cause || !*cause->id)
-		return NULL;
-	object = json_object_new_object();
-	json_add_text(object, "id", cause->id);
-	json_add_text(object, "name_id", cause->name_id);
-	json_add_text(object, "name", cause->name);
-	json_add_text(object, "summary", cause->summary);
-	json_add_double(object, "confidence", cause->confidence);
-	return object;
+	program_name(process->exe, process->cmdline, name, sizeof name);
+	return json_text(name);
 }
 
-/* null: it does not run any more. */
-static void json_add_live(struct json_object *object, const struct judgement *judgement)
+static const void *in_focus(const struct fields *fields, const void *object)
 {
-	const struct live_resource *first = live_judged_first(judgement);
-
-	json_add(object, "too_early",
-		 judgement ? json_object_new_boolean(judgement->is_too_early) : NULL);
-	json_add_double(object, "seconds_to_oom", first ? first->oom_s[LIVE_EXPECTED] : NAN);
+	return &fields->facts->processes[fields->facts->focus];
 }
 
-static struct json_object *files_of(const struct facts *facts)
+static struct json_object *device_peak(const struct fields *fields, const void *object)
 {
-	struct json_object *files = json_object_new_array();
+	return json_number(facts_device_peak(object));
+}
+
+static struct json_object *host_peak(const struct fields *fields, const void *object)
+{
+	return json_number(facts_host_peak(object));
+}
+
+static const void *named_cause(const struct fields *fields, const void *object)
+{
+	const struct fact_cause *cause = fields->facts->cause;
+
+	return cause && *cause->id ? cause : NULL;
+}
+
+static const void *full_first(const struct fields *fields, const void *object)
+{
+	return live_judged_first(fields->facts->judgement);
+}
+
+static size_t write_files(struct fields *fields, const struct field *field, const void *object)
+{
+	const struct facts *facts = object;
 
 	for (size_t i = 0; i < facts->process_count; i++)
-		json_object_array_add(files, json_text(facts->processes[i].path));
-	return files;
+		json_stream_value(fields->stream, NULL, json_text(facts->processes[i].path));
+	return facts->process_count;
 }
 
-void runs_json_row(FILE *out, const struct facts *facts, bool first)
-{
-	const struct fact_process *process = &facts->processes[facts->focus];
-	struct json_object *object = json_object_new_object();
-	char program[96];
+#define OF struct facts
+static const struct field run_fields[] = {
+	{ "run", NUMBER(run_number), .meaning = "its number, from 1, for --run" },
+	{ "start_ns", VALUE_OR_NULL(NUMBER, start_ns),
+	  .meaning = "of its first process, since 1970" },
+	{ "duration_ns", VALUE_OR_NULL(NUMBER, duration_ns) },
+	{ "program", VALUE(TEXT, program),
+	  .meaning = "what people call it: the script of an interpreter, else the executable" },
+#undef OF
+#define OF struct fact_process
+	{ "pid", .base = in_focus, NUMBER(pid),
+	  .meaning = "of the process that the report is about" },
+	{ "end_state", .base = in_focus, NAME(end, end_words), .meaning = "how it ended" },
+	{ "end_status", .base = in_focus, NUMBER(end_status),
+	  .meaning = "exit status, or number of the signal" },
+#undef OF
+#define OF struct facts
+	{ "processes", NUMBER(process_count), .meaning = "how many the run had" },
+	{ "failed_requests", NUMBER(incident_count),
+	  .meaning = "each with its retries" },
+	{ "device_peak_bytes", VALUE_OR_NULL(NUMBER, device_peak),
+	  .meaning = "the most that was live on its devices" },
+	{ "host_peak_bytes", VALUE_OR_NULL(NUMBER, host_peak),
+	  .meaning = "the most resident memory of one process" },
+	{ "cause", FOUND(run_cause_shape, named_cause),
+	  .meaning = "why memory ran out, or what grows; null: nothing wrong was found" },
+#undef OF
+#define OF struct judgement
+	{ "too_early", VIA(struct facts, judgement), FIELD(FLAG, true, is_too_early),
+	  .meaning = "it runs too short to tell whether it grows; null: it has ended" },
+#undef OF
+#define OF struct live_resource
+	{ "seconds_to_oom", .base = full_first, REAL(oom_s[LIVE_EXPECTED]),
+	  .meaning = "at the present rate; null: nothing is proven to grow" },
+	{ "files", .type = FIELD_TEXTS, .rows = write_files, .size = 0,
+	  .meaning = "the recordings of the run" },
+};
+#undef OF
+#define OF struct facts
+static const struct shape run_shape = SHAPE(NULL, run_fields);
+#undef OF
 
-	program_name(process->exe, process->cmdline, program, sizeof program);
-	json_add_number(object, "run", facts->run_number);
-	json_add_number(object, "start_ns", facts->processes[0].start_ns);
-	json_add_number(object, "duration_ns", facts_duration_ns(facts));
-	json_add_text(object, "program", program);
-	json_add_number(object, "pid", process->pid);
-	json_add_text(object, "end_state", end_names[process->end]);
-	json_add_number(object, "end_status", process->end_status);
-	json_add_number(object, "processes", facts->process_count);
-	json_add_number(object, "failed_requests", facts->incident_count);
-	json_add_number(object, "device_peak_bytes", facts_device_peak(facts));
-	json_add_number(object, "host_peak_bytes", facts_host_peak(facts));
-	json_add(object, "cause", cause_object(facts->cause));
-	json_add_live(object, facts->judgement);
-	json_add(object, "files", files_of(facts));
-	fputs(first ? "\n" : ",\n", out);
-	print_object(out, object);
+static size_t write_runs(struct fields *fields, const struct field *field, const void *object)
+{
+	const struct runs *runs = object;
+	size_t count = 0;
+
+	for (; (fields->facts = runs->next(runs->context)); count++)
+		fields_row(fields, NULL, field->shape, fields->facts);
+	return count;
 }
 
-void runs_json_end(FILE *out)
+#define OF struct runs
+static const struct field runs_fields[] = {
+	{ "directory", TEXT(directory), .meaning = "as it was named" },
+	{ "runs", ROWS(run_shape, write_runs), A_LINE_EACH, "oldest first" },
+};
+const struct shape runs_shape = SHAPE("list", runs_fields,
+	.meaning = "What cuflight list --json prints. Keys may be added.");
+#undef OF
+
+void runs_json(FILE *out, const struct runs *runs)
 {
-	fputs("\n]}\n", out);
+	struct fields fields = { .document = runs };
+
+	fields_print_as(out, JSON_C_TO_STRING_PLAIN, &fields, &runs_shape, runs);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "analysis/facts/facts.h"
+#include "analysis/view/json/fields.h"
 #include "analysis/view/style.h"
 
 struct runs_text {
@@ -28,9 +29,13 @@ void runs_text_end(struct runs_text *text);
 
 /*
  * The list of runs as JSON, cuflight.list/1: written run by run, so that only one is in memory.
- * Contract: begin, any number of rows, end; first is true for the first row. Write errors stay in
- * the stream for its owner.
+ * Contract: next returns the facts of one run after the other, each until it is called again, and
+ * then NULL. Write errors stay in the stream for its owner.
  */
-void runs_json_begin(FILE *out, const char *directory);
-void runs_json_row(FILE *out, const struct facts *facts, bool first);
-void runs_json_end(FILE *out);
+struct runs {
+	const char *directory;
+	const struct facts *(*next)(void *context);
+	void *context;
+};
+void runs_json(FILE *out, const struct runs *runs);
+extern const struct shape runs_shape;

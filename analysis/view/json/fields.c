@@ -23,16 +23,6 @@ static struct json_object *json_hex(uint64_t number)
 	return json_object_new_string(text);
 }
 
-static struct json_object *json_word(const char *text)
-{
-	return text && *text ? json_text(text) : NULL;
-}
-
-static struct json_object *json_name(const struct words *words, uint64_t number)
-{
-	return number < words->count ? json_word(words->items[number]) : NULL;
-}
-
 static struct json_object *interval(struct json_object *low, struct json_object *high)
 {
 	struct json_object *array = json_object_new_array();
@@ -42,23 +32,49 @@ static struct json_object *interval(struct json_object *low, struct json_object 
 	return array;
 }
 
-static struct json_object *json_layer(const struct fact_layer *layer)
+static struct field_value no_value(void) { return (struct field_value){ .sort = VALUE_UNKNOWN }; }
+
+static struct field_value number_value(uint64_t number)
 {
-	return layer->bytes == CUF_UNKNOWN ? NULL : json_text(layer->words);
+	if (number == CUF_UNKNOWN)
+		return no_value();
+	return (struct field_value){ .sort = VALUE_NUMBER, .number = number };
 }
 
-static struct json_object *json_device_ordinal(const struct facts *facts, uint32_t device)
+static struct field_value text_value(const char *text)
 {
-	if (device >= facts->device_count)
-		return NULL;
-	return json_object_new_uint64(facts->devices[device].ordinal);
+	if (!text)
+		return no_value();
+	return (struct field_value){ .sort = VALUE_TEXT, .text = text };
 }
 
-static struct json_object *json_pid(const struct facts *facts, uint32_t process)
+static struct field_value word_value(const char *text)
 {
-	if (process >= facts->process_count)
-		return NULL;
-	return json_object_new_uint64(facts->processes[process].pid);
+	return text_value(text && *text ? text : NULL);
+}
+
+static struct field_value layer_value(const struct fact_layer *layer)
+{
+	return text_value(layer->bytes == CUF_UNKNOWN ? NULL : layer->words);
+}
+
+static struct field_value stack_value(const struct fact_stack *stack)
+{
+	if (stack->process == FACT_NONE || !stack->id)
+		return no_value();
+	return number_value(stack->id);
+}
+
+static struct field_value device_value(const struct facts *facts, uint64_t device)
+{
+	return device < facts->device_count ? number_value(facts->devices[device].ordinal) :
+					      no_value();
+}
+
+static struct field_value process_value(const struct facts *facts, uint64_t process)
+{
+	return process < facts->process_count ? number_value(facts->processes[process].pid) :
+						no_value();
 }
 
 static const char *text_at(const struct field *field, const void *at)
@@ -66,36 +82,81 @@ static const char *text_at(const struct field *field, const void *at)
 	return field->is_array ? at : *(const char *const *)at;
 }
 
-static struct json_object *number_of(const struct fields *fields, const struct field *field,
-				     uint64_t number)
+static struct field_value number_of(const struct fields *fields, const struct field *field,
+				    uint64_t number)
 {
+	const struct words *words = field->words;
+
 	switch (field->type) {
-	case FIELD_POSITIVE: return number ? json_number(number) : NULL;
-	case FIELD_HEX: return json_hex(number);
-	case FIELD_NAME: return json_name(field->words, number);
-	case FIELD_PROCESS: return json_pid(fields->facts, (uint32_t)number);
-	case FIELD_DEVICE: return json_device_ordinal(fields->facts, (uint32_t)number);
-	default: return json_number(number);
+	case FIELD_POSITIVE: return number ? number_value(number) : no_value();
+	case FIELD_HEX: return (struct field_value){ VALUE_NUMBER, .number = number };
+	case FIELD_ANSWER:
+		return number == FACT_CANNOT_TELL ? no_value() :
+		       (struct field_value){ VALUE_FLAG, .flag = number == FACT_YES };
+	case FIELD_NAME: return word_value(number < words->count ? words->items[number] : NULL);
+	case FIELD_PROCESS: return process_value(fields->facts, number);
+	case FIELD_DEVICE: return device_value(fields->facts, number);
+	default: return number_value(number);
 	}
 }
 
-static struct json_object *value_of(const struct fields *fields, const struct field *field,
-				    const void *at)
+static struct field_value value_at(const struct fields *fields, const struct field *field,
+				   const void *at)
+{
+	switch (field->type) {
+	case FIELD_FLAG: return (struct field_value){ VALUE_FLAG, .flag = *(const bool *)at };
+	case FIELD_REAL: return (struct field_value){ VALUE_REAL, .real = *(const double *)at };
+	case FIELD_SIGNED:
+		return (struct field_value){ VALUE_SIGNED, .integer = *(const int64_t *)at };
+	case FIELD_TEXT: return text_value(text_at(field, at));
+	case FIELD_WORD: return word_value(text_at(field, at));
+	case FIELD_LAYER: return layer_value(at);
+	case FIELD_STACK: return stack_value(at);
+	default: return number_of(fields, field, number_at(at, field->size));
+	}
+}
+
+/* The struct that the member is in; NULL: there is none. */
+static const void *base_of(const struct fields *fields, const struct field *field,
+			   const void *object)
+{
+	const void *base = field->base ? field->base(fields, object) : object;
+
+	if (base && field->via)
+		base = *(const void *const *)((const char *)base + field->via - 1);
+	return base;
+}
+
+struct field_value fields_value(const struct fields *fields, const struct field *field,
+				const void *object)
+{
+	const char *base = base_of(fields, field, object);
+
+	return base ? value_at(fields, field, base + field->at) : no_value();
+}
+
+static struct json_object *json_of(const struct fields *fields, const struct field *field,
+				   const void *at)
 {
 	const void *high = (const char *)at + field->size; /* of an interval */
+	struct field_value value;
 
-	switch (field->type) {
-	case FIELD_FLAG: return json_object_new_boolean(*(const bool *)at);
-	case FIELD_REAL: return json_double(*(const double *)at);
-	case FIELD_SIGNED: return json_object_new_int64(*(const int64_t *)at);
-	case FIELD_TEXT: return json_text(text_at(field, at));
-	case FIELD_WORD: return json_word(text_at(field, at));
-	case FIELD_LAYER: return json_layer(at);
-	case FIELD_NUMBERS: return interval(json_number(*(const uint64_t *)at),
-					    json_number(*(const uint64_t *)high));
-	case FIELD_REALS: return interval(json_double(*(const double *)at),
-					  json_double(*(const double *)high));
-	default: return number_of(fields, field, number_at(at, field->size));
+	if (field->type == FIELD_NUMBERS)
+		return interval(json_number(*(const uint64_t *)at),
+				json_number(*(const uint64_t *)high));
+	if (field->type == FIELD_REALS)
+		return interval(json_double(*(const double *)at),
+				json_double(*(const double *)high));
+	value = value_at(fields, field, at);
+	switch (value.sort) {
+	case VALUE_NUMBER:
+		return field->type == FIELD_HEX ? json_hex(value.number) :
+						  json_object_new_uint64(value.number);
+	case VALUE_SIGNED: return json_object_new_int64(value.integer);
+	case VALUE_REAL: return json_double(value.real);
+	case VALUE_FLAG: return json_object_new_boolean(value.flag);
+	case VALUE_TEXT: return json_text(value.text);
+	default: return NULL;
 	}
 }
 
@@ -127,6 +188,20 @@ static size_t write_rows(struct fields *fields, const struct field *field, const
 	return count;
 }
 
+/* What is opened next, with all that is inside it. */
+static void begin_one_line(struct json_stream *stream)
+{
+	if (!stream->lines && stream->style & JSON_C_TO_STRING_PRETTY)
+		stream->lines = stream->depth;
+}
+
+/* Of what was opened last. */
+static void begin_lines(struct json_stream *stream, const struct field *field)
+{
+	if (!stream->lines && field->flags & A_LINE_EACH)
+		stream->lines = stream->depth;
+}
+
 static void write_list(struct fields *fields, const struct field *field, const void *object)
 {
 	const void *outer = fields->outer;
@@ -135,6 +210,7 @@ static void write_list(struct fields *fields, const struct field *field, const v
 
 	fields->outer = object;
 	json_stream_array(fields->stream, field->key);
+	begin_lines(fields->stream, field);
 	if (field->rows)
 		count = field->rows(fields, field, object);
 	else if (field->type == FIELD_TEXTS)
@@ -152,6 +228,7 @@ static void write_list(struct fields *fields, const struct field *field, const v
 static void write_map(struct fields *fields, const struct field *field, const void *object)
 {
 	json_stream_object(fields->stream, field->key);
+	begin_lines(fields->stream, field);
 	field->rows(fields, field, object);
 	json_stream_close(fields->stream);
 }
@@ -183,13 +260,11 @@ static void write_object(struct fields *fields, const struct field *field, const
 	fields->outer = outer;
 }
 
-static void write_field(struct fields *fields, const struct field *field, const void *object)
+static void write_value(struct fields *fields, const struct field *field, const void *object)
 {
-	const void *base = field->base ? field->base(fields, object) : object;
+	const void *base = base_of(fields, field, object);
 	const void *at = base ? (const char *)base + field->at : NULL;
 
-	if (field->is_there && !field->is_there(fields, object))
-		return;
 	if (field->value)
 		json_stream_value(fields->stream, field->key, field->value(fields, object));
 	else if (field->type == FIELD_LIST || field->type == FIELD_TEXTS)
@@ -202,7 +277,19 @@ static void write_field(struct fields *fields, const struct field *field, const 
 		write_stack(fields, field->key, at);
 	else
 		json_stream_value(fields->stream, field->key,
-				  at ? value_of(fields, field, at) : NULL);
+				  at ? json_of(fields, field, at) : NULL);
+}
+
+static void write_field(struct fields *fields, const struct field *field, const void *object)
+{
+	unsigned lines = fields->stream->lines;
+
+	if (field->is_there && !field->is_there(fields, object))
+		return;
+	if (field->flags & ONE_LINE)
+		begin_one_line(fields->stream);
+	write_value(fields, field, object);
+	fields->stream->lines = lines;
 }
 
 /* The members of an object, into the one that is open. */
@@ -212,11 +299,31 @@ static void write_members(struct fields *fields, const struct shape *shape, cons
 		write_field(fields, &shape->fields[i], object);
 }
 
+/* Its values without keys, in the line of its own key. */
+static void write_tuple(struct fields *fields, const char *key, const struct shape *shape,
+			const void *object)
+{
+	struct json_stream *stream = fields->stream;
+	unsigned lines = stream->lines;
+
+	begin_one_line(stream);
+	json_stream_array(stream, key);
+	for (size_t i = 0; i < shape->count; i++)
+		json_stream_value(stream, NULL, json_of(fields, &shape->fields[i],
+				  (const char *)object + shape->fields[i].at));
+	json_stream_close(stream);
+	stream->lines = lines;
+}
+
 void fields_row(struct fields *fields, const char *key, const struct shape *shape,
 		const void *object)
 {
 	if (!object) {
 		json_stream_value(fields->stream, key, NULL);
+		return;
+	}
+	if (shape->is_tuple) {
+		write_tuple(fields, key, shape, object);
 		return;
 	}
 	json_stream_object(fields->stream, key);

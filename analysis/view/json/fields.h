@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The keys of our JSON documents as tables: a row a key, with what it is made from, its type and
- * what it means. The document is written from these rows (fields_document) and so is its published
- * schema (schema_json). The unit is the key's ending: _bytes, _ns, _s; without one it is a count.
+ * what it means. The document is written from these rows (fields_document), read by them
+ * (fields_read), and its published schema is made from them (schema_json). The unit is the key's
+ * ending: _bytes, _ns, _s; without one it is a count.
  *
  * Rows are made by the macros below, of the struct that OF names:
  *
@@ -29,6 +30,7 @@ enum field_type {
 	FIELD_SIGNED,   /* int64_t */
 	FIELD_REAL,     /* double; not finite: null */
 	FIELD_FLAG,     /* bool */
+	FIELD_ANSWER,   /* enum fact_tristate; FACT_CANNOT_TELL: null */
 	FIELD_TEXT,     /* NULL: null */
 	FIELD_WORD,     /* the same; also "" is null: what has no name is unknown */
 	FIELD_HEX,      /* an address */
@@ -51,6 +53,8 @@ enum {
 	LATER = 1,   /* not in the first documents of this schema: a reader may miss it */
 	LONG = 2,
 	COUNTED = 6, /* LONG, and KEY_left_out tells how many rows are missing */
+	A_LINE_EACH = 8, /* each of its rows is in one line */
+	ONE_LINE = 16,   /* all of it is */
 };
 
 /* What a document is written with. outer: the struct that the present one is part of or listed
@@ -72,6 +76,7 @@ struct words {
 };
 
 struct shape;
+struct fields_reading;
 struct field {
 	const char *key;
 	enum field_type type;
@@ -85,6 +90,9 @@ struct field {
 	const void *(*base)(const struct fields *fields, const void *object);
 	size_t (*rows)(struct fields *fields, const struct field *field, const void *object);
 	bool (*is_there)(const struct fields *fields, const void *object);
+	/* reads what `rows` wrote; value NULL: there is none. false: the document is wrong */
+	bool (*take)(struct fields_reading *reading, struct json_object *value, void *object);
+	size_t via; /* 1 + the offset of a pointer in the struct, to the one that `at` is in */
 	size_t count_at, at, size;
 	unsigned flags;
 	const char *meaning; /* for the schema; NULL: the key tells it */
@@ -97,6 +105,7 @@ struct shape {
 	const struct field *fields;
 	size_t count, bytes;
 	bool is_closed; /* it never gets more keys */
+	bool is_tuple;  /* written as an array of its values, in one line; a number each */
 };
 
 #define FIELDS_COUNT(array) (sizeof(array) / sizeof *(array))
@@ -106,7 +115,8 @@ struct shape {
 	.count = FIELDS_COUNT(items_), __VA_ARGS__ }
 #define LIMITS(...) .limits = #__VA_ARGS__
 
-/* Where: a member of OF, or of another struct that .base finds. */
+/* Where: a member of OF, of another struct that .base finds, or of one that a member points to. */
+#define VIA(struct_, member) .via = 1 + offsetof(struct_, member)
 #define IN(struct_, member) .at = offsetof(struct_, member), .size = sizeof(((struct_ *)0)->member)
 #define FIELD(type_, is_nullable_, member) \
 	.type = FIELD_##type_, .is_nullable = (is_nullable_), IN(OF, member)
@@ -116,6 +126,7 @@ struct shape {
 #define POSITIVE(member) FIELD(POSITIVE, true, member)
 #define REAL(member) FIELD(REAL, true, member)
 #define FLAG(member) FIELD(FLAG, false, member)
+#define ANSWER(member) FIELD(ANSWER, true, member)
 #define TEXT(member) FIELD(TEXT, false, member)
 #define TEXT_OR_NULL(member) FIELD(TEXT, true, member)
 #define WORD(member) FIELD(WORD, true, member)
@@ -162,6 +173,34 @@ void fields_print_as(FILE *out, int style, struct fields *fields, const struct s
 		     const void *object);
 /* Whether row `i` of `count` is to be written. */
 bool fields_wants(const struct fields *fields, const struct field *field, size_t i, size_t count);
+
+/* A value as the program has it, for who writes no JSON: numbers, texts, flags and what is one of
+ * them (a process: its pid; a stack: its id). Texts are borrowed. */
+struct field_value {
+	enum { VALUE_UNKNOWN, VALUE_NUMBER, VALUE_SIGNED, VALUE_REAL, VALUE_FLAG, VALUE_TEXT } sort;
+	union {
+		uint64_t number;
+		int64_t integer;
+		double real;
+		bool flag;
+		const char *text;
+	};
+};
+struct field_value fields_value(const struct fields *fields, const struct field *field,
+				const void *object);
+
+/* ---- reading ---- */
+
+struct arena;
+struct fields_reading {
+	struct arena *arena; /* for texts and rows */
+	const char *wrong;   /* the key without which the document cannot be used */
+};
+/* Fills the members of a struct from what fields_document wrote of one. A null, or a key that is
+ * LATER and missing, is unknown: CUF_UNKNOWN, NULL, "". Of NAME, a word of a newer version is the
+ * number of words. What only a function of the row wrote is left as it is. false: see wrong. */
+bool fields_read(struct fields_reading *reading, const struct shape *shape,
+		 struct json_object *from, void *object);
 
 /* The schema of a document: cuflight.NAME/1. */
 struct json_object *schema_json(const struct shape *document);

@@ -19,11 +19,17 @@ static void put(struct json_stream *stream, const char *text, size_t bytes)
 	stream->bytes += bytes;
 }
 
-static void put_line_start(struct json_stream *stream, unsigned depth)
+/* For what is in an object or array whose members are at `inner`. */
+static void put_line_start(struct json_stream *stream, unsigned depth, unsigned inner)
 {
 	static const char spaces[] = "\n                                ";
-	if (stream->style & JSON_C_TO_STRING_PRETTY)
-		put(stream, spaces, 1 + 2 * (size_t)depth);
+	bool is_pretty = stream->style & JSON_C_TO_STRING_PRETTY;
+
+	if (stream->lines ? inner <= stream->lines : is_pretty)
+		put(stream, spaces, 1 + (is_pretty ? 2 * (size_t)depth : 0));
+	else if (depth == inner && stream->any[depth - 1] &&
+		 stream->style & JSON_C_TO_STRING_SPACED)
+		put(stream, " ", 1);
 }
 
 /* The lines of a value stand as deep as the object that it is in. Strings have no line ends. */
@@ -33,7 +39,7 @@ static void put_value(struct json_stream *stream, const char *text)
 
 	while ((end = strchr(text, '\n'))) {
 		put(stream, text, (size_t)(end - text));
-		put_line_start(stream, stream->depth);
+		put_line_start(stream, stream->depth, stream->depth);
 		text = end + 1;
 	}
 	put(stream, text, strlen(text));
@@ -46,8 +52,8 @@ static void begin_member(struct json_stream *stream, const char *key)
 		return;
 	if (stream->any[stream->depth - 1])
 		put(stream, ",", 1);
+	put_line_start(stream, stream->depth, stream->depth);
 	stream->any[stream->depth - 1] = true;
-	put_line_start(stream, stream->depth);
 	if (!key)
 		return;
 	put(stream, "\"", 1);
@@ -92,7 +98,7 @@ void json_stream_array(struct json_stream *stream, const char *key)
 void json_stream_close(struct json_stream *stream)
 {
 	stream->depth--;
-	put_line_start(stream, stream->depth);
+	put_line_start(stream, stream->depth, stream->depth + 1);
 	put(stream, &stream->close[stream->depth], 1);
 }
 

@@ -24,6 +24,8 @@ struct json_stream {
 	bool stopped;
 	size_t rows_max; /* of a list */
 	int style; /* JSON_C_TO_STRING_*: PRETTY, unless it is set to PLAIN or PRETTY and SPACED */
+	unsigned lines; /* members at this depth have a line each, whatever the style, and what is
+			 * inside them has none of its own; 0: as the style has it */
 };
 
 void json_stream_begin(struct json_stream *stream, FILE *out, uint64_t bytes_max);

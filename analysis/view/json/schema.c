@@ -5,6 +5,7 @@
 #include <string.h>
 
 static struct json_object *shape_schema(struct json_object *defs, const struct shape *shape);
+static struct json_object *tuple_schema(const struct shape *shape);
 
 static struct json_object *text(const char *words)
 {
@@ -52,12 +53,12 @@ static struct json_object *array_of(struct json_object *items)
 	return schema;
 }
 
-static struct json_object *interval_of(struct json_object *items)
+static struct json_object *tuple_of(struct json_object *items, size_t count)
 {
 	struct json_object *schema = array_of(items);
 
-	json_object_object_add(schema, "minItems", json_object_new_int(2));
-	json_object_object_add(schema, "maxItems", json_object_new_int(2));
+	json_object_object_add(schema, "minItems", json_object_new_uint64(count));
+	json_object_object_add(schema, "maxItems", json_object_new_uint64(count));
 	return schema;
 }
 
@@ -126,6 +127,8 @@ static struct json_object *name_schema(struct json_object *defs, const struct fi
 
 static struct json_object *object_schema(struct json_object *defs, const struct shape *shape)
 {
+	if (shape->is_tuple)
+		return tuple_schema(shape);
 	if (!shape->name)
 		return shape_schema(defs, shape);
 	if (!json_object_object_get_ex(defs, shape->name, NULL)) {
@@ -157,15 +160,16 @@ static struct json_object *type_schema(struct json_object *defs, const struct fi
 	switch (field->type) {
 	case FIELD_SIGNED: return typed("integer", field->is_nullable);
 	case FIELD_REAL: return typed("number", field->is_nullable);
-	case FIELD_FLAG: return typed("boolean", field->is_nullable);
+	case FIELD_FLAG:
+	case FIELD_ANSWER: return typed("boolean", field->is_nullable);
 	case FIELD_TEXT:
 	case FIELD_WORD:
 	case FIELD_LAYER: return typed("string", field->is_nullable);
 	case FIELD_HEX: return hex();
 	case FIELD_NAME: return name_schema(defs, field);
 	case FIELD_STACK: return stack_schema(defs, field->is_nullable);
-	case FIELD_NUMBERS: return interval_of(number(field->is_nullable));
-	case FIELD_REALS: return interval_of(typed("number", field->is_nullable));
+	case FIELD_NUMBERS: return tuple_of(number(field->is_nullable), 2);
+	case FIELD_REALS: return tuple_of(typed("number", field->is_nullable), 2);
 	case FIELD_TEXTS: return array_of(typed("string", false));
 	case FIELD_OBJECT: return or_null(object_schema(defs, field->shape), field->is_nullable);
 	case FIELD_MAP: return map_schema(defs, field);
@@ -212,6 +216,14 @@ static void add_field(struct json_object *defs, struct json_object *properties,
 		return;
 	snprintf(left_out, sizeof left_out, "%s_left_out", field->key);
 	json_object_object_add(properties, left_out, left_out_schema(defs));
+}
+
+static struct json_object *tuple_schema(const struct shape *shape)
+{
+	struct json_object *schema = tuple_of(number(shape->fields->is_nullable), shape->count);
+
+	describe(schema, shape->meaning);
+	return schema;
 }
 
 static struct json_object *shape_schema(struct json_object *defs, const struct shape *shape)

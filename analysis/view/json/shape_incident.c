@@ -83,16 +83,6 @@ static const void *of_driver(const struct fields *fields, const void *object)
 	return incident->kind == CUF_KIND_FRAMEWORK ? NULL : incident;
 }
 
-/* null: the recording does not have what the answer needs. */
-static struct json_object *fits_if_packed(const struct fields *fields, const void *object)
-{
-	const struct fact_incident *incident = object;
-
-	if (incident->fits_if_packed == FACT_CANNOT_TELL)
-		return NULL;
-	return json_object_new_boolean(incident->fits_if_packed == FACT_YES);
-}
-
 static struct json_object *refused_by(const struct fields *fields, const void *object)
 {
 	const struct fact_incident *incident = object;
@@ -135,7 +125,8 @@ static const struct field incident_fields[] = {
 	{ "total_bytes", NUMBER(total_bytes) },
 	{ "attempts", LIST(attempts, attempt_count, attempt_shape), LIMITS("minItems": 1) },
 	{ "largest_free", OBJECT(largest_free, layers_shape) },
-	{ "fits_if_packed", VALUE_OR_NULL(FLAG, fits_if_packed) },
+	{ "fits_if_packed", ANSWER(fits_if_packed),
+	  .meaning = "null: the recording does not have what the answer needs" },
 	{ "packed_bytes", NUMBER(packed_bytes) },
 	{ "cause", POINTER(cause, cause_shape) },
 	{ "stack", STACK(stack) },

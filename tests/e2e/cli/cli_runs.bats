@@ -14,6 +14,13 @@ restarts() {
 	done
 }
 
+# NAME FILE: the schema of that document, with every key described
+follows() {
+	local schema=analysis/view/cuflight.$1-1.schema.json
+	node "$root/tests/e2e/validate.cjs" --schema="$schema" "$2" || [ $? = 77 ]
+	node "$root/tests/e2e/cli_keys.cjs" --schema="$schema" "$2"
+}
+
 # of the last document: a Python expression over its runs
 runs() { python3 -c 'import json, sys; runs = json.load(open(sys.argv[1]))["runs"]; print(eval(sys.argv[2]))' "$home/out" "$1"; }
 
@@ -24,6 +31,8 @@ runs() { python3 -c 'import json, sys; runs = json.load(open(sys.argv[1]))["runs
 	holds out '3 runs in rec, oldest first' 'exit status 3' 'host peak'
 	expect 0 list --json rec
 	[ "$(runs 'len(runs), {r["end_status"] for r in runs}, [r["run"] for r in runs]')" = '(3, {3}, [1, 2, 3])' ]
+	[ "$(wc -l <out)" = 5 ] # a run a line
+	follows list out
 	pid=$(runs 'runs[2]["pid"]')
 	expect 0 report rec
 	holds out "(pid $pid)"
@@ -140,6 +149,7 @@ if not os.fork():
     os._exit(3)
 os.wait()'
 	expect 0 list --json rec
+	follows list out
 	[ "$(runs 'runs[0]["processes"]')" = 2 ]
 	expect 0 report --json rec
 	pids=$(python3 -c 'import json; print(*sorted(p["pid"] for p in json.load(open("out"))["processes"]))')

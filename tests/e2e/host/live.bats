@@ -123,6 +123,7 @@ look() {
 		grep -q '"too_early":true,"seconds_to_oom":null' list.json
 	done
 	[ $looks -ge 3 ] # it ran for long enough to be asked at all
+	node "$root/tests/e2e/validate.cjs" --schema=analysis/view/cuflight.list-1.schema.json list.json || [ $? = 77 ]
 }
 
 # The server of scripts/quickstart

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/gate/baseline.h"
 #include "analysis/gate/compared.h"
+#include "analysis/view/commands/baseline_file.h"
 #include "interpose/abi/format.h"
 
 #define MIB (1ull << 20)

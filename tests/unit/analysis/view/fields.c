@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "analysis/base/xalloc.h"
 #include "analysis/view/json/fields.h"
 #include "interpose/abi/format.h"
 
@@ -219,6 +220,186 @@ static void test_required_keys(void **state)
 	json_object_put(schema);
 }
 
+/* ---- lines, tuples, and reading what was written ---- */
+
+struct bud { uint64_t low, high; };
+struct branch {
+	uint64_t length;
+	double slope;
+	bool is_dry;
+	const char *name, *note;
+	enum colour colour;
+	struct bud bud;
+};
+struct bush {
+	uint64_t height;
+	const char *const *texts;
+	size_t text_count;
+	struct branch *branches;
+	size_t branch_count;
+};
+
+#define OF struct bud
+static const struct field bud_fields[] = { { "low", COUNT(low) }, { "high", COUNT(high) } };
+static const struct shape bud_shape = SHAPE(NULL, bud_fields, .is_tuple = true);
+#undef OF
+
+#define OF struct branch
+static const struct field branch_fields[] = {
+	{ "length", NUMBER(length) },
+	{ "slope", REAL(slope) },
+	{ "is_dry", FLAG(is_dry) },
+	{ "name", TEXT(name) },
+	{ "note", WORD(note) },
+	{ "colour", NAME(colour, colour_words) },
+	{ "bud", OBJECT(bud, bud_shape) },
+};
+static const struct shape branch_shape = SHAPE(NULL, branch_fields);
+#undef OF
+
+static size_t write_twigs(struct fields *fields, const struct field *field, const void *object)
+{
+	json_stream_value(fields->stream, "oak", json_number(1));
+	json_stream_value(fields->stream, "elm", json_number(2));
+	return 2;
+}
+
+static bool take_twigs(struct fields_reading *reading, struct json_object *value, void *object)
+{
+	struct json_object *oak;
+
+	return json_object_object_get_ex(value, "oak", &oak) && json_object_get_int(oak) == 1;
+}
+
+#define OF struct bush
+static const struct field bush_fields[] = {
+	{ "height", COUNT(height), LATER },
+	{ "texts", TEXTS(texts, text_count), ONE_LINE },
+	{ "twigs", .type = FIELD_MAP, .shape = &leaf_shape, .rows = write_twigs, .take = take_twigs,
+	  .size = 0, A_LINE_EACH },
+	{ "branches", LIST(branches, branch_count, branch_shape), A_LINE_EACH },
+};
+static const struct shape bush_shape = SHAPE("bush", bush_fields);
+#undef OF
+
+static char *printed(const struct bush *bush, int style)
+{
+	struct fields fields = { .document = bush };
+	char *text;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	fields_print_as(out, style, &fields, &bush_shape, bush);
+	fclose(out);
+	return text;
+}
+
+static struct branch two_branches[] = {
+	{ 7, 0.5, true, "low \"one\"", "", RED, { 1, 2 } },
+	{ CUF_UNKNOWN, NAN, false, "b", "x", BLUE, { 3, 4 } },
+};
+static const char *const two_texts[] = { "a", "b" };
+static const struct bush two = { 3, two_texts, 2, two_branches, 2 };
+
+static void test_lines(void **state)
+{
+	char *text = printed(&two, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED);
+
+	(void)state;
+	assert_string_equal(text,
+		"{\n  \"schema\": \"cuflight.bush/1\",\n  \"height\": 3,\n"
+		"  \"texts\": [\"a\", \"b\"],\n"
+		"  \"twigs\": {\n    \"oak\": 1,\n    \"elm\": 2\n  },\n"
+		"  \"branches\": [\n"
+		"    {\"length\": 7, \"slope\": 0.5, \"is_dry\": true, "
+		"\"name\": \"low \\\"one\\\"\", \"note\": null, \"colour\": \"red\", \"bud\": [1, 2]},\n"
+		"    {\"length\": null, \"slope\": null, \"is_dry\": false, "
+		"\"name\": \"b\", \"note\": \"x\", \"colour\": \"blue\", \"bud\": [3, 4]}\n"
+		"  ]\n}\n");
+	free(text);
+	text = printed(&(struct bush){ 3, two_texts, 2, NULL, 0 }, JSON_C_TO_STRING_PLAIN);
+	assert_string_equal(text, "{\"schema\":\"cuflight.bush/1\",\"height\":3,"
+				  "\"texts\":[\"a\",\"b\"],\"twigs\":{\n\"oak\":1,\n\"elm\":2\n},"
+				  "\"branches\":[\n]}\n");
+	free(text);
+}
+
+/* The key that is wrong; NULL: it was read. */
+static const char *read_bush(const char *text, struct bush *bush, struct arena *arena)
+{
+	struct fields_reading reading = { .arena = arena };
+	struct json_object *document = json_tokener_parse(text);
+	bool is_read = fields_read(&reading, &bush_shape, document, bush);
+
+	json_object_put(document);
+	assert_true(is_read == !reading.wrong);
+	return reading.wrong;
+}
+
+static void test_reading(void **state)
+{
+	struct arena *arena = arena_new();
+	struct bush bush = { 0 };
+	char *text = printed(&two, JSON_C_TO_STRING_PLAIN);
+
+	(void)state;
+	assert_null(read_bush(text, &bush, arena));
+	assert_int_equal(bush.height, 3);
+	assert_int_equal(bush.text_count, 2);
+	assert_string_equal(bush.texts[1], "b");
+	assert_int_equal(bush.branch_count, 2);
+	assert_int_equal(bush.branches[0].length, 7);
+	assert_true(bush.branches[0].slope == 0.5 && bush.branches[0].is_dry);
+	assert_string_equal(bush.branches[0].name, "low \"one\"");
+	assert_string_equal(bush.branches[0].note, "");
+	assert_int_equal(bush.branches[0].colour, RED);
+	assert_true(bush.branches[1].length == CUF_UNKNOWN);
+	assert_true(isnan(bush.branches[1].slope));
+	assert_string_equal(bush.branches[1].note, "x");
+	assert_int_equal(bush.branches[1].bud.high, 4);
+	free(text);
+	arena_free(arena);
+}
+
+#define BRANCH "\"length\":1,\"slope\":1,\"is_dry\":true,\"name\":\"n\",\"note\":null,"
+#define BUSH(branch) "{\"texts\":[],\"twigs\":{\"oak\":1},\"branches\":[" branch "]}"
+
+static void test_what_cannot_be_read(void **state)
+{
+	static const struct { const char *text, *wrong; } rows[] = {
+		{ BUSH(""), NULL },
+		{ BUSH("{" BRANCH "\"colour\":\"red\",\"bud\":[1,2],\"more\":[]}"), NULL },
+		{ BUSH("{" BRANCH "\"bud\":[1,2]}"), "colour" },
+		{ BUSH("{" BRANCH "\"colour\":\"red\",\"bud\":[1]}"), "bud" },
+		{ BUSH("{" BRANCH "\"colour\":\"red\",\"bud\":[1,-2]}"), "bud" },
+		{ BUSH("{" BRANCH "\"colour\":\"red\",\"bud\":[1,\"2\"]}"), "bud" },
+		{ BUSH("[]"), "branches" },
+		{ "{\"height\":-1}", "height" },
+		{ "{\"height\":\"3\"}", "height" },
+		{ "{\"texts\":{}}", "texts" },
+		{ "{\"texts\":[1]}", "texts" },
+		{ "{\"texts\":[]}", "twigs" },
+		{ "{\"texts\":[],\"twigs\":{}}", "twigs" },
+		{ "{\"texts\":[],\"twigs\":{\"oak\":1},\"branches\":3}", "branches" },
+	};
+	struct arena *arena = arena_new();
+	struct bush bush;
+
+	(void)state;
+	for (size_t i = 0; i < FIELDS_COUNT(rows); i++) {
+		const char *wrong = read_bush(rows[i].text, &bush, arena);
+
+		assert_true(!wrong == !rows[i].wrong);
+		if (wrong)
+			assert_string_equal(wrong, rows[i].wrong);
+	}
+	/* a word of a newer version */
+	assert_null(read_bush(BUSH("{" BRANCH "\"colour\":\"green\",\"bud\":[1,2]}"), &bush, arena));
+	assert_int_equal(bush.branches[0].colour, COLOURS);
+	assert_true(bush.height == CUF_UNKNOWN);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +407,9 @@ int main(void)
 		cmocka_unit_test(test_unknown_is_null),
 		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_required_keys),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_reading),
+		cmocka_unit_test(test_what_cannot_be_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
