@@ -165,9 +165,9 @@ static struct json_object *table_to_json(const struct table *table)
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		struct json_object *column = json_object_new_object();
-		add_text(column, "name", table->columns[i].name);
-		add_text(column, "type", column_type_names[table->columns[i].type]);
-		add_text(column, "help", table->columns[i].help);
+		add_text(column, "name", table->columns[i].key);
+		add_text(column, "type", column_type_names[column_type(&table->columns[i])]);
+		add_text(column, "help", table->columns[i].meaning);
 		json_object_array_add(columns, column);
 	}
 	add_text(object, "name", table->name);

@@ -93,6 +93,7 @@ static struct field_value number_of(const struct fields *fields, const struct fi
 	case FIELD_ANSWER:
 		return number == FACT_CANNOT_TELL ? no_value() :
 		       (struct field_value){ VALUE_FLAG, .flag = number == FACT_YES };
+	case FIELD_INDEX: return number == FACT_NONE ? no_value() : number_value(number);
 	case FIELD_NAME: return word_value(number < words->count ? words->items[number] : NULL);
 	case FIELD_PROCESS: return process_value(fields->facts, number);
 	case FIELD_DEVICE: return device_value(fields->facts, number);

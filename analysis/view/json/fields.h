@@ -35,6 +35,8 @@ enum field_type {
 	FIELD_WORD,     /* the same; also "" is null: what has no name is unknown */
 	FIELD_HEX,      /* an address */
 	FIELD_NAME,     /* an enum, as one of `words` */
+	FIELD_INDEX,    /* uint32_t; FACT_NONE: null */
+	FIELD_TIME,     /* a number: CLOCK_REALTIME in nanoseconds */
 	FIELD_PROCESS,  /* the index of a process: its pid */
 	FIELD_DEVICE,   /* the index of a device: the driver's number; null: host */
 	FIELD_LAYER,    /* struct fact_layer: where its bytes were read; null: unknown */
@@ -124,6 +126,8 @@ struct shape {
 #define SIGNED(member) FIELD(SIGNED, false, member)
 #define COUNT(member) FIELD(NUMBER, false, member) /* a number that is always known */
 #define POSITIVE(member) FIELD(POSITIVE, true, member)
+#define INDEX(member) FIELD(INDEX, true, member)
+#define TIME(member) FIELD(TIME, true, member)
 #define REAL(member) FIELD(REAL, true, member)
 #define FLAG(member) FIELD(FLAG, false, member)
 #define ANSWER(member) FIELD(ANSWER, true, member)

@@ -4,7 +4,7 @@
 
 #include "analysis/base/units.h"
 
-static const struct words moment_words = WORDS(NULL, moment_names);
+const struct words moment_words = WORDS(NULL, moment_names);
 
 #define OF struct fact_moment
 static const struct field moment_fields[] = {

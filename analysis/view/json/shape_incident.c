@@ -98,7 +98,7 @@ static const void *with_phase(const struct fields *fields, const void *object)
 	return incident->phase ? incident : NULL;
 }
 
-static const struct words outcome_words = WORDS(NULL, outcome_names);
+const struct words outcome_words = WORDS(NULL, outcome_names);
 
 static const struct field incident_fields[] = {
 	{ "id", COUNT(id), LIMITS("minimum": 1) },

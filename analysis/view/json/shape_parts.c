@@ -23,8 +23,8 @@ const struct shape frame_shape = SHAPE("frame", frame_fields);
 #undef OF
 
 static const char *const owner_sources[] = { NULL, "nvml" };
-static const struct words owner_words = WORDS(NULL, owner_names),
-			  source_words = WORDS(NULL, owner_sources);
+const struct words owner_words = WORDS(NULL, owner_names);
+static const struct words source_words = WORDS(NULL, owner_sources);
 
 static struct json_object *owner_source(const struct fields *fields, const void *object)
 {

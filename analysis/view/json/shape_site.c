@@ -5,8 +5,8 @@
 #include <math.h>
 #include "analysis/base/numbers.h"
 
-static const struct words class_words = WORDS(NULL, class_names),
-			  growth_words = WORDS(NULL, shape_names);
+const struct words class_words = WORDS(NULL, class_names),
+		   growth_words = WORDS(NULL, shape_names);
 
 /* Both intervals are of 95 %. An end that is not finite is null. */
 #define OF struct fact_site

@@ -46,8 +46,8 @@ static void create_table(struct database *database, const struct table *table)
 
 	for (size_t i = 0; i < table->column_count; i++)
 		used += (size_t)snprintf(sql + used, sizeof sql - used, "%s\"%s\" %s",
-					 i ? ", " : "", table->columns[i].name,
-					 type_of(table->columns[i].type));
+					 i ? ", " : "", table->columns[i].key,
+					 type_of(column_type(&table->columns[i])));
 	snprintf(sql + used, sizeof sql - used, ")");
 	run_sql(database, sql);
 }
@@ -113,7 +113,7 @@ void database_row(struct database *database, const struct table *table, const st
 		number++;
 	insert = database->inserts[number];
 	for (size_t i = 0; i < table->column_count; i++)
-		bind_cell(insert, (int)i + 1, table->columns[i].type, &cells[i]);
+		bind_cell(insert, (int)i + 1, column_type(&table->columns[i]), &cells[i]);
 	if (sqlite3_step(insert) != SQLITE_DONE)
 		note_error(database);
 	sqlite3_reset(insert);

@@ -127,10 +127,10 @@ static void describe_schema(struct thrift *meta, const struct table *table)
 	thrift_end(meta);
 	for (size_t i = 0; i < table->column_count; i++) {
 		thrift_element(meta);
-		thrift_i32(meta, 1, parquet_type_of(table->columns[i].type));
+		thrift_i32(meta, 1, parquet_type_of(column_type(&table->columns[i])));
 		thrift_i32(meta, 3, OPTIONAL);
-		thrift_text(meta, 4, table->columns[i].name);
-		describe_logical(meta, table->columns[i].type);
+		thrift_text(meta, 4, table->columns[i].key);
+		describe_logical(meta, column_type(&table->columns[i]));
 		thrift_end(meta);
 	}
 }

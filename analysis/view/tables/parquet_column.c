@@ -29,9 +29,9 @@ enum parquet_type parquet_type_of(enum column_type type)
 	}
 }
 
-void parquet_column_init(struct parquet_column *column, const struct column *of)
+void parquet_column_init(struct parquet_column *column, const struct field *of)
 {
-	*column = (struct parquet_column){ .column = of };
+	*column = (struct parquet_column){ .column = of, .type = column_type(of) };
 	hash_index_init(&column->index, 0);
 }
 
@@ -51,7 +51,7 @@ static void clear(struct parquet_column *column)
 	column->texts.count = column->starts.count = 0;
 	column->plain_bytes = column->nulls = 0;
 	column->any = false;
-	if (column->column->type == COLUMN_TEXT) {
+	if (column->type == COLUMN_TEXT) {
 		hash_index_fini(&column->index);
 		hash_index_init(&column->index, 0);
 	}
@@ -127,13 +127,13 @@ static void add_real(struct parquet_column *column, double real)
 
 static void add_integer(struct parquet_column *column, int64_t integer)
 {
-	if (column->column->type == COLUMN_TIME)
+	if (column->type == COLUMN_TIME)
 		integer /= 1000; /* to the microseconds that every reader has a type for */
 	if (!column->any || integer < column->least)
 		column->least = integer;
 	if (!column->any || integer > column->most)
 		column->most = integer;
-	if (column->column->type == COLUMN_BOOLEAN)
+	if (column->type == COLUMN_BOOLEAN)
 		bytes_add_byte(&column->values, integer != 0);
 	else
 		bytes_add_number(&column->values, (uint64_t)integer, sizeof integer);
@@ -145,7 +145,7 @@ void parquet_column_add(struct parquet_column *column, const struct cell *cell)
 	column->nulls += !cell->known;
 	if (!cell->known)
 		return;
-	switch (column->column->type) {
+	switch (column->type) {
 	case COLUMN_TEXT: add_text(column, cell->text); break;
 	case COLUMN_REAL: add_real(column, cell->real); break;
 	default: add_integer(column, cell->integer); break;
@@ -266,7 +266,7 @@ static void add_texts(const struct parquet_column *column, bool dictionary, stru
 /* A dictionary pays where texts repeat. */
 static bool wants_dictionary(const struct parquet_column *column)
 {
-	return column->column->type == COLUMN_TEXT && column->any &&
+	return column->type == COLUMN_TEXT && column->any &&
 	       column->texts.count < column->plain_bytes / 2 + 64;
 }
 
@@ -275,7 +275,7 @@ static void add_values(const struct parquet_column *column, bool dictionary, str
 	add_levels(column, page);
 	if (!column->any)
 		return;
-	switch (column->column->type) {
+	switch (column->type) {
 	case COLUMN_TEXT: add_texts(column, dictionary, page); break;
 	case COLUMN_BOOLEAN: add_booleans(column, page); break;
 	default: bytes_add(page, column->values.at, column->values.count); break;
@@ -292,7 +292,7 @@ static void describe_bound(struct thrift *meta, int field, const struct parquet_
 	uint8_t flag = number != 0;
 	struct text text;
 
-	switch (column->column->type) {
+	switch (column->type) {
 	case COLUMN_TEXT:
 		text = text_at(column, (size_t)number);
 		if (text.bytes <= BOUND_BYTES_MAX)
@@ -327,14 +327,14 @@ static void describe(struct thrift *meta, const struct parquet_column *column,
 	thrift_element(meta);
 	thrift_i64(meta, 2, 0);
 	thrift_struct(meta, 3);
-	thrift_i32(meta, 1, parquet_type_of(column->column->type));
+	thrift_i32(meta, 1, parquet_type_of(column->type));
 	thrift_list(meta, 2, THRIFT_I32, chunk->dictionary ? 3 : 2);
 	thrift_element_i32(meta, ENCODING_PLAIN);
 	thrift_element_i32(meta, ENCODING_RLE);
 	if (chunk->dictionary)
 		thrift_element_i32(meta, ENCODING_RLE_DICTIONARY);
 	thrift_list(meta, 3, THRIFT_BINARY, 1);
-	thrift_element_text(meta, column->column->name);
+	thrift_element_text(meta, column->column->key);
 	thrift_i32(meta, 4, CODEC_ZSTD);
 	thrift_i64(meta, 5, (int64_t)column->known.count);
 	thrift_i64(meta, 6, (int64_t)sizes->plain_bytes);

@@ -21,7 +21,8 @@ enum parquet_type { PARQUET_BOOLEAN = 0, PARQUET_INT64 = 2, PARQUET_DOUBLE = 5,
 enum parquet_type parquet_type_of(enum column_type type);
 
 struct parquet_column {
-	const struct column *column;
+	const struct field *column;
+	enum column_type type;
 	struct bytes known;      /* one byte a row: 0 null, 1 a value follows */
 	struct bytes values;     /* INT64, DOUBLE: 8 bytes; BOOLEAN: 1; texts: 4, the number */
 	struct bytes texts;      /* each different text once: its length in 4 bytes, then itself */
@@ -34,7 +35,7 @@ struct parquet_column {
 	double least_real, most_real;
 };
 
-void parquet_column_init(struct parquet_column *column, const struct column *of);
+void parquet_column_init(struct parquet_column *column, const struct field *of);
 void parquet_column_fini(struct parquet_column *column);
 void parquet_column_add(struct parquet_column *column, const struct cell *cell);
 /* Memory in use, for whoever decides when a row group is large enough. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of one process on their way to a file. A table begins a row, appends its cells in the
- * order of its columns, and ends it.
+ * The rows of one process on their way to a file.
  *
  * Contract: the facts are those of one recording: process 0. Texts are made valid UTF-8 here and
- * cut to TABLE_TEXT_MAX; they live until sheet_end. Unknown values (CUF_UNKNOWN, FACT_NONE, NAN,
+ * cut to TABLE_TEXT_MAX. Unknown values (CUF_UNKNOWN, FACT_NONE, NAN,
  * NULL) become nulls. An integer beyond 63 bits is unknown: no recorder writes one.
  */
 #pragma once
@@ -14,7 +13,6 @@
 #include "analysis/facts/places.h"
 #include "analysis/facts/rows/rows.h"
 #include "analysis/view/tables/table.h"
-
 
 struct sheet {
 	const struct facts *facts;
@@ -27,29 +25,17 @@ struct sheet {
 	void (*put)(void *state, const struct table *table, const struct cell *cells);
 	void *state;
 	struct cell cells[TABLE_COLUMNS_MAX];
-	size_t count;
 	char *texts; /* room for TABLE_COLUMNS_MAX texts of TABLE_TEXT_MAX */
 	size_t text_bytes;
 };
 
-/* Begins a row with the key of the process, which is the first column of every table. */
-void sheet_begin(struct sheet *sheet);
-void cell_text(struct sheet *sheet, const char *text);
-void cell_word(struct sheet *sheet, const char *text); /* also "" is a null */
-void cell_number(struct sheet *sheet, uint64_t number);
-void cell_positive(struct sheet *sheet, uint64_t number); /* also 0 is a null */
-void cell_index(struct sheet *sheet, uint32_t number); /* FACT_NONE: null */
-void cell_real(struct sheet *sheet, double real);
-void cell_flag(struct sheet *sheet, bool flag);
-void cell_time(struct sheet *sheet, uint64_t time_ns);
-void cell_null(struct sheet *sheet);
-void sheet_end(struct sheet *sheet);
+/* One row: its cells are the columns of the table, as fields of the struct. */
+void sheet_row(struct sheet *sheet, const void *row);
 
 /* Does the filter want rows of this kind (enum cuf_kind), of this device (FACT_NONE: of none)? */
 bool sheet_wants(const struct sheet *sheet, uint32_t kind, uint32_t device);
-/* What several tables have: the driver's number of a device, the id of a stack. */
-void cell_device(struct sheet *sheet, uint32_t device);
-void cell_stack(struct sheet *sheet, const struct fact_stack *stack);
+/* For columns of the sheet itself. */
+const void *sheet_of(const struct fields *fields, const void *row);
 
 static inline const struct fact_process *sheet_process(const struct sheet *sheet)
 {
@@ -58,5 +44,6 @@ static inline const struct fact_process *sheet_process(const struct sheet *sheet
 
 /* A table's descriptor from its array of columns. */
 #define TABLE(identifier, table_name, sentence, array, function) \
+	_Static_assert(sizeof array / sizeof *array <= TABLE_COLUMNS_MAX, "too many columns"); \
 	const struct table identifier = { table_name, sentence, array, \
 					  sizeof array / sizeof *array, function }

@@ -2,19 +2,22 @@
 /* The tables that grow with the recording: blocks and events. They are streamed. */
 #include "analysis/view/tables/tables.h"
 
-#include "analysis/view/kinds.h"
+static const struct words row_part_words = WORDS(NULL, row_part_names),
+			  op_words = WORDS(NULL, event_op_names);
 
-#define PLACE_COLUMNS \
-	{ "kind", COLUMN_TEXT, "device, managed, pinned, registered, async, vmm, array, " \
-			       "imported, " \
-			       "framework (inside a device block: do not add them) or host" }, \
-	{ "part", COLUMN_TEXT, "of the host: malloc, map or python" }, \
-	{ "device", COLUMN_INTEGER, "the driver's number; null: host" }, \
-	{ "address", COLUMN_INTEGER, "a number, so that ranges can be computed" }, \
-	{ "bytes", COLUMN_INTEGER, "as requested" }, \
-	{ "weight_bytes", COLUMN_INTEGER, "bytes that it stands for: more than its own where the " \
-					  "recorder sampled" }, \
-	{ "weight_count", COLUMN_INTEGER, "blocks that it stands for" }
+/* Members that both have; via: where they are. */
+#define PLACE_COLUMNS(via) \
+	{ "kind", via, NAME(kind, kind_words), \
+	  .meaning = "device, managed, pinned, registered, async, vmm, array, imported, " \
+	  "framework (inside a device block: do not add them) or host" }, \
+	{ "part", via, NAME(part, row_part_words), \
+	  .meaning = "of the host: malloc, map or python" }, \
+	{ "device", via, DEVICE(device), .meaning = "the driver's number; null: host" }, \
+	{ "address", via, NUMBER(addr), .meaning = "a number, so that ranges can be computed" }, \
+	{ "bytes", via, NUMBER(bytes), .meaning = "as requested" }, \
+	{ "weight_bytes", via, NUMBER(weight_bytes), \
+	  .meaning = "bytes that it stands for: more than its own where the recorder sampled" }, \
+	{ "weight_count", via, NUMBER(weight_count), .meaning = "blocks that it stands for" }
 
 /* The call site of a row; 0: unknown. */
 static uint32_t stack_of(const struct sheet *sheet, uint32_t site)
@@ -24,45 +27,34 @@ static uint32_t stack_of(const struct sheet *sheet, uint32_t site)
 
 /* ---- blocks ---- */
 
-static const struct column block_columns[] = {
+struct block_cells { const struct block_row *block; uint32_t stack; };
+#define OF struct block_row
+#define BLOCK VIA(struct block_cells, block)
+static const struct field block_columns[] = {
 	KEY_COLUMN,
-	PLACE_COLUMNS,
-	{ "born_ns", COLUMN_INTEGER, "allocated, in nanoseconds since 1970; null: before the "
-				     "events that are left" },
-	{ "died_ns", COLUMN_INTEGER, "freed; null: it lived at the end" },
-	{ "born_seq", COLUMN_INTEGER, "the same in the order of device events" },
-	{ "died_seq", COLUMN_INTEGER, "the same in the order of device events" },
-	{ "tid", COLUMN_INTEGER, "thread that allocated it" },
-	{ "api", COLUMN_TEXT, "function that was called" },
-	{ "role", COLUMN_TEXT, "what it is for: weights, kv, ..." },
-	{ "phase", COLUMN_TEXT, "innermost phase of the thread at its birth" },
-	{ "request_id", COLUMN_INTEGER, "request that was open then" },
-	{ "stack", COLUMN_INTEGER, "call site: joins sites and frames" },
+	PLACE_COLUMNS(BLOCK),
+	{ "born_ns", BLOCK, NUMBER(born_ns),
+	  .meaning = "allocated, in nanoseconds since 1970; null: before the events that are "
+	  "left" },
+	{ "died_ns", BLOCK, NUMBER(died_ns), .meaning = "freed; null: it lived at the end" },
+	{ "born_seq", BLOCK, POSITIVE(born_seq),
+	  .meaning = "the same in the order of device events" },
+	{ "died_seq", BLOCK, POSITIVE(died_seq),
+	  .meaning = "the same in the order of device events" },
+	{ "tid", BLOCK, POSITIVE(tid), .meaning = "thread that allocated it" },
+	{ "api", BLOCK, TEXT(api), .meaning = "function that was called" },
+	{ "role", BLOCK, TEXT(role), .meaning = "what it is for: weights, kv, ..." },
+	{ "phase", BLOCK, TEXT(phase), .meaning = "innermost phase of the thread at its birth" },
+	{ "request_id", BLOCK, NUMBER(request), .meaning = "request that was open then" },
+#undef OF
+#define OF struct block_cells
+	{ "stack", POSITIVE(stack), .meaning = "call site: joins sites and frames" },
+#undef OF
 };
 
 static void write_block(void *context, const struct block_row *block)
 {
-	struct sheet *sheet = context;
-
-	sheet_begin(sheet);
-	cell_text(sheet, kind_name(block->kind));
-	cell_text(sheet, row_part_names[block->part]);
-	cell_device(sheet, block->device);
-	cell_number(sheet, block->addr);
-	cell_number(sheet, block->bytes);
-	cell_number(sheet, block->weight_bytes);
-	cell_number(sheet, block->weight_count);
-	cell_number(sheet, block->born_ns);
-	cell_number(sheet, block->died_ns);
-	cell_positive(sheet, block->born_seq);
-	cell_positive(sheet, block->died_seq);
-	cell_positive(sheet, block->tid);
-	cell_text(sheet, block->api);
-	cell_text(sheet, block->role);
-	cell_text(sheet, block->phase);
-	cell_number(sheet, block->request);
-	cell_positive(sheet, stack_of(sheet, block->site));
-	sheet_end(sheet);
+	sheet_row(context, &(struct block_cells){ block, stack_of(context, block->site) });
 }
 
 /* With a moment only what was live then; else every block of which the recording knows. */
@@ -81,38 +73,35 @@ TABLE(table_blocks, "blocks",
 
 /* ---- events ---- */
 
-static const struct column event_columns[] = {
+static const void *failure(const struct fields *fields, const void *object)
+{
+	const struct event_row *event = *(const struct event_row *const *)object;
+
+	return event->op == EVENT_FAIL ? event : NULL;
+}
+
+struct event_cells { const struct event_row *event; uint32_t stack; };
+#define OF struct event_row
+#define EVENT VIA(struct event_cells, event)
+static const struct field event_columns[] = {
 	KEY_COLUMN,
-	{ "seq", COLUMN_INTEGER, "order of device events; null: host" },
-	{ "time_ns", COLUMN_INTEGER, "in nanoseconds since 1970" },
-	{ "op", COLUMN_TEXT, "alloc, free, restore (a free that was refused) or fail" },
-	PLACE_COLUMNS,
-	{ "tid", COLUMN_INTEGER, "thread" },
-	{ "api", COLUMN_TEXT, "function that was called" },
-	{ "result", COLUMN_INTEGER, "of what failed: CUresult" },
-	{ "stack", COLUMN_INTEGER, "call site of the allocation, also on its free" },
+	{ "seq", EVENT, POSITIVE(seq), .meaning = "order of device events; null: host" },
+	{ "time_ns", EVENT, NUMBER(time_ns), .meaning = "in nanoseconds since 1970" },
+	{ "op", EVENT, NAME(op, op_words),
+	  .meaning = "alloc, free, restore (a free that was refused) or fail" },
+	PLACE_COLUMNS(EVENT),
+	{ "tid", EVENT, POSITIVE(tid), .meaning = "thread" },
+	{ "api", EVENT, TEXT(api), .meaning = "function that was called" },
+	{ "result", .base = failure, NUMBER(result), .meaning = "of what failed: CUresult" },
+#undef OF
+#define OF struct event_cells
+	{ "stack", POSITIVE(stack), .meaning = "call site of the allocation, also on its free" },
+#undef OF
 };
 
 static void write_event(void *context, const struct event_row *event)
 {
-	struct sheet *sheet = context;
-
-	sheet_begin(sheet);
-	cell_positive(sheet, event->seq);
-	cell_number(sheet, event->time_ns);
-	cell_text(sheet, event_op_names[event->op]);
-	cell_text(sheet, kind_name(event->kind));
-	cell_text(sheet, row_part_names[event->part]);
-	cell_device(sheet, event->device);
-	cell_number(sheet, event->addr);
-	cell_number(sheet, event->bytes);
-	cell_number(sheet, event->weight_bytes);
-	cell_number(sheet, event->weight_count);
-	cell_positive(sheet, event->tid);
-	cell_text(sheet, event->api);
-	cell_number(sheet, event->op == EVENT_FAIL ? event->result : CUF_UNKNOWN);
-	cell_positive(sheet, stack_of(sheet, event->site));
-	sheet_end(sheet);
+	sheet_row(context, &(struct event_cells){ event, stack_of(context, event->site) });
 }
 
 static void write_events(struct sheet *sheet)

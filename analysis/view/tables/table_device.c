@@ -5,62 +5,50 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 
-#define DEVICE_COLUMN { "device", COLUMN_INTEGER, "the driver's number" }
+#define DEVICE_COLUMN(ordinal) { "device", INDEX(ordinal), .meaning = "the driver's number" }
 
 /* ---- devices ---- */
 
-static const struct column device_columns[] = {
+struct device_cells { const struct fact_device *device; const char *uuid; };
+#define DEVICE_HERE VIA(struct device_cells, device)
+static const struct field device_columns[] = {
 	KEY_COLUMN,
-	DEVICE_COLUMN,
-	{ "uuid", COLUMN_TEXT, "as nvidia-smi prints it" },
-	{ "name", COLUMN_TEXT, "of the model" },
-	{ "moment", COLUMN_TEXT, "what the figures are of: incident, end, at or now" },
-	{ "moment_ns", COLUMN_INTEGER, "when that was" },
-	{ "total_bytes", COLUMN_INTEGER, "of the device" },
-	{ "free_bytes", COLUMN_INTEGER, "of the whole device, at the moment" },
-	{ "peak_bytes", COLUMN_INTEGER, "the most that this process had in live blocks" },
-	{ "peak_ns", COLUMN_INTEGER, "when that was" },
-	{ "alloc_count", COLUMN_INTEGER, "allocations" },
-	{ "free_count", COLUMN_INTEGER, "frees" },
-	{ "fail_count", COLUMN_INTEGER, "requests that failed" },
-	{ "device_upper_bound_bytes", COLUMN_INTEGER, "free bytes: no request can be larger" },
-	{ "measured_bytes", COLUMN_INTEGER, "largest request that succeeded when it was probed" },
-	{ "page_hole_bytes", COLUMN_INTEGER, "largest free range inside 2 MiB pages" },
-	{ "pool_bytes", COLUMN_INTEGER, "largest gap between live blocks of one pool" },
-	{ "vmm_bytes", COLUMN_INTEGER, "largest unmapped run of one reservation" },
-	{ "segment_bytes", COLUMN_INTEGER, "largest hole inside a framework's segment" },
-	{ "host_bytes", COLUMN_INTEGER, "largest free extent of the host's allocator" },
-	{ "basis", COLUMN_TEXT, "observed, or estimated where events were overwritten" },
+#define OF struct fact_device
+	{ "device", DEVICE_HERE, INDEX(ordinal), .meaning = "the driver's number" },
+#undef OF
+#define OF struct device_cells
+	{ "uuid", TEXT(uuid), .meaning = "as nvidia-smi prints it" },
+#undef OF
+#define OF struct fact_device
+	{ "name", DEVICE_HERE, TEXT(name), .meaning = "of the model" },
+	{ "moment", DEVICE_HERE, NAME(moment.kind, moment_words),
+	  .meaning = "what the figures are of: incident, end, at or now" },
+	{ "moment_ns", DEVICE_HERE, NUMBER(moment.time_ns), .meaning = "when that was" },
+	{ "total_bytes", DEVICE_HERE, NUMBER(total_bytes), .meaning = "of the device" },
+	{ "free_bytes", DEVICE_HERE, NUMBER(free_bytes),
+	  .meaning = "of the whole device, at the moment" },
+	{ "peak_bytes", DEVICE_HERE, NUMBER(peak_bytes),
+	  .meaning = "the most that this process had in live blocks" },
+	{ "peak_ns", DEVICE_HERE, NUMBER(peak_ns), .meaning = "when that was" },
+	{ "alloc_count", DEVICE_HERE, NUMBER(alloc_count), .meaning = "allocations" },
+	{ "free_count", DEVICE_HERE, NUMBER(free_count), .meaning = "frees" },
+	{ "fail_count", DEVICE_HERE, NUMBER(fail_count), .meaning = "requests that failed" },
+	LAYER_COLUMNS(DEVICE_HERE, largest_free),
+	{ "basis", DEVICE_HERE, BASIS(moment.basis),
+	  .meaning = "observed, or estimated where events were overwritten" },
+#undef OF
 };
-
-static void write_device(struct sheet *sheet, const struct fact_device *device)
-{
-	char uuid[UUID_TEXT];
-
-	sheet_begin(sheet);
-	cell_index(sheet, device->ordinal);
-	cell_text(sheet, uuid_text(device->uuid, uuid));
-	cell_text(sheet, device->name);
-	cell_text(sheet, moment_names[device->moment.kind]);
-	cell_number(sheet, device->moment.time_ns);
-	cell_number(sheet, device->total_bytes);
-	cell_number(sheet, device->free_bytes);
-	cell_number(sheet, device->peak_bytes);
-	cell_number(sheet, device->peak_ns);
-	cell_number(sheet, device->alloc_count);
-	cell_number(sheet, device->free_count);
-	cell_number(sheet, device->fail_count);
-	for (size_t i = 0; i < LAYER_MAX; i++)
-		cell_number(sheet, device->largest_free[i].bytes);
-	cell_word(sheet, basis_names[device->moment.basis]);
-	sheet_end(sheet);
-}
 
 static void write_devices(struct sheet *sheet)
 {
-	for (uint32_t i = 0; i < sheet->facts->device_count; i++)
+	for (uint32_t i = 0; i < sheet->facts->device_count; i++) {
+		const struct fact_device *device = &sheet->facts->devices[i];
+		char uuid[UUID_TEXT];
+
 		if (rows_want_device(sheet->rows, i))
-			write_device(sheet, &sheet->facts->devices[i]);
+			sheet_row(sheet, &(struct device_cells){
+				device, uuid_text(device->uuid, uuid) });
+	}
 }
 
 TABLE(table_devices, "devices", "the devices that a process used, at the moment", device_columns,
@@ -68,20 +56,27 @@ TABLE(table_devices, "devices", "the devices that a process used, at the moment"
 
 /* ---- owners ---- */
 
-static const struct column owner_columns[] = {
+struct owner_cells { const struct fact_owner_row *owner; uint32_t ordinal; };
+#define OWNER VIA(struct owner_cells, owner)
+static const struct field owner_columns[] = {
 	KEY_COLUMN,
-	DEVICE_COLUMN,
-	{ "kind", COLUMN_TEXT, "device, array, async, graph, vmm, imported, page_rounding, "
-			       "pool_slack, framework_slack, other_processes, context, "
-			       "unexplained, free or managed" },
-	{ "role", COLUMN_TEXT, "what the blocks are for: weights, kv, ..." },
-	{ "role_basis", COLUMN_TEXT, "how that was obtained" },
-	{ "bytes", COLUMN_INTEGER, "held at the moment" },
-	{ "count", COLUMN_INTEGER, "blocks" },
-	{ "basis", COLUMN_TEXT, "observed, inferred or estimated" },
-	{ "pid", COLUMN_INTEGER, "of another process" },
-	{ "name", COLUMN_TEXT, "of another process" },
-	{ "in_sum", COLUMN_BOOLEAN, "rows of a device that have it sum to its total" },
+#define OF struct owner_cells
+	DEVICE_COLUMN(ordinal),
+#undef OF
+#define OF struct fact_owner_row
+	{ "kind", OWNER, NAME(kind, owner_words),
+	  .meaning = "device, array, async, graph, vmm, imported, page_rounding, pool_slack, "
+	  "framework_slack, other_processes, context, unexplained, free or managed" },
+	{ "role", OWNER, TEXT(role), .meaning = "what the blocks are for: weights, kv, ..." },
+	{ "role_basis", OWNER, BASIS(role_basis), .meaning = "how that was obtained" },
+	{ "bytes", OWNER, NUMBER(bytes), .meaning = "held at the moment" },
+	{ "count", OWNER, NUMBER(count), .meaning = "blocks" },
+	{ "basis", OWNER, BASIS(basis), .meaning = "observed, inferred or estimated" },
+	{ "pid", OWNER, POSITIVE(pid), .meaning = "of another process" },
+	{ "name", OWNER, TEXT(name), .meaning = "of another process" },
+	{ "in_sum", OWNER, FLAG(in_sum),
+	  .meaning = "rows of a device that have it sum to its total" },
+#undef OF
 };
 
 static void write_owners(struct sheet *sheet)
@@ -89,23 +84,9 @@ static void write_owners(struct sheet *sheet)
 	for (uint32_t d = 0; d < sheet->facts->device_count; d++) {
 		const struct fact_device *device = &sheet->facts->devices[d];
 
-		for (size_t i = 0; i < device->owner_count && rows_want_device(sheet->rows, d);
-		     i++) {
-			const struct fact_owner_row *owner = &device->owners[i];
-
-			sheet_begin(sheet);
-			cell_index(sheet, device->ordinal);
-			cell_text(sheet, owner_names[owner->kind]);
-			cell_text(sheet, owner->role);
-			cell_word(sheet, basis_names[owner->role_basis]);
-			cell_number(sheet, owner->bytes);
-			cell_number(sheet, owner->count);
-			cell_word(sheet, basis_names[owner->basis]);
-			cell_positive(sheet, owner->pid);
-			cell_text(sheet, owner->name);
-			cell_flag(sheet, owner->in_sum);
-			sheet_end(sheet);
-		}
+		for (size_t i = 0; i < device->owner_count && rows_want_device(sheet->rows, d); i++)
+			sheet_row(sheet, &(struct owner_cells){ &device->owners[i],
+								device->ordinal });
 	}
 }
 
@@ -114,44 +95,32 @@ TABLE(table_owners, "owners", "who holds the bytes of a device, at the moment", 
 
 /* ---- regions ---- */
 
-static const struct column region_columns[] = {
-	KEY_COLUMN,
-	DEVICE_COLUMN,
-	{ "layer", COLUMN_TEXT, "pages: all 2 MiB pages that small blocks share; pool: a memory "
-				"pool; reservation: reserved addresses; segment: a block that a "
-				"framework splits" },
-	{ "framework", COLUMN_TEXT, "whose segment it is" },
-	{ "address", COLUMN_INTEGER, "where it begins, or its handle; null: pages" },
-	{ "bytes", COLUMN_INTEGER, "its size" },
-	{ "live_bytes", COLUMN_INTEGER, "in use" },
-	{ "free_bytes", COLUMN_INTEGER, "the rest" },
-	{ "largest_hole_bytes", COLUMN_INTEGER, "the largest free range inside" },
-	{ "hole_count", COLUMN_INTEGER, "free ranges inside" },
-	{ "stack", COLUMN_INTEGER, "who allocated it" },
-};
-
 struct region {
+	uint32_t ordinal;
 	const char *layer, *framework;
 	uint64_t address, bytes, live_bytes, free_bytes, largest_hole_bytes, hole_count;
 	const struct fact_stack *stack;
 };
 
-static void write_region(struct sheet *sheet, const struct fact_device *device,
-			 const struct region *region)
-{
-	sheet_begin(sheet);
-	cell_index(sheet, device->ordinal);
-	cell_text(sheet, region->layer);
-	cell_text(sheet, region->framework);
-	cell_number(sheet, region->address);
-	cell_number(sheet, region->bytes);
-	cell_number(sheet, region->live_bytes);
-	cell_number(sheet, region->free_bytes);
-	cell_number(sheet, region->largest_hole_bytes);
-	cell_number(sheet, region->hole_count);
-	cell_positive(sheet, region->stack ? region->stack->id : 0);
-	sheet_end(sheet);
-}
+#define OF struct region
+static const struct field region_columns[] = {
+	KEY_COLUMN,
+	DEVICE_COLUMN(ordinal),
+	{ "layer", TEXT(layer),
+	  .meaning = "pages: all 2 MiB pages that small blocks share; pool: a memory pool; "
+	  "reservation: reserved addresses; segment: a block that a framework splits" },
+	{ "framework", WORD(framework), .meaning = "whose segment it is" },
+	{ "address", NUMBER(address), .meaning = "where it begins, or its handle; null: pages" },
+	{ "bytes", NUMBER(bytes), .meaning = "its size" },
+	{ "live_bytes", NUMBER(live_bytes), .meaning = "in use" },
+	{ "free_bytes", NUMBER(free_bytes), .meaning = "the rest" },
+	{ "largest_hole_bytes", NUMBER(largest_hole_bytes),
+	  .meaning = "the largest free range inside" },
+	{ "hole_count", NUMBER(hole_count), .meaning = "free ranges inside" },
+#undef OF
+	{ "stack", VIA(struct region, stack), .type = FIELD_STACK, .size = 0,
+	  .meaning = "who allocated it" },
+};
 
 static uint64_t rest_of(uint64_t bytes, uint64_t live_bytes)
 {
@@ -164,6 +133,7 @@ static void write_pages(struct sheet *sheet, const struct fact_device *device)
 {
 	const struct fact_fragmentation *all = &device->fragmentation;
 	struct region pages = {
+		.ordinal = device->ordinal,
 		.layer = "pages",
 		.address = CUF_UNKNOWN,
 		.bytes = all->pages * CUF_PAGE_BYTES,
@@ -176,7 +146,7 @@ static void write_pages(struct sheet *sheet, const struct fact_device *device)
 		return;
 	for (size_t i = 0; i < FACT_HOLE_CLASSES; i++)
 		pages.hole_count += all->hole_count[i];
-	write_region(sheet, device, &pages);
+	sheet_row(sheet, &pages);
 }
 
 static void write_segments(struct sheet *sheet, const struct fact_device *device)
@@ -189,9 +159,10 @@ static void write_segments(struct sheet *sheet, const struct fact_device *device
 		for (size_t i = 0; i < framework->segment_count; i++) {
 			const struct fact_segment *segment = &framework->segments[i];
 
-			write_region(sheet, device, &(struct region){
+			sheet_row(sheet, &(struct region){
+				.ordinal = device->ordinal,
 				.layer = "segment",
-				.framework = *framework->name ? framework->name : NULL,
+				.framework = framework->name,
 				.address = segment->addr,
 				.bytes = segment->bytes,
 				.live_bytes = segment->live_bytes,
@@ -210,7 +181,8 @@ static void write_device_regions(struct sheet *sheet, const struct fact_device *
 
 	write_pages(sheet, device);
 	for (size_t i = 0; i < all->pool_count; i++)
-		write_region(sheet, device, &(struct region){
+		sheet_row(sheet, &(struct region){
+			.ordinal = device->ordinal,
 			.layer = "pool",
 			.address = all->pools[i].pool,
 			.bytes = all->pools[i].reserved_bytes,
@@ -221,7 +193,8 @@ static void write_device_regions(struct sheet *sheet, const struct fact_device *
 			.hole_count = CUF_UNKNOWN,
 		});
 	for (size_t i = 0; i < all->vmm_count; i++)
-		write_region(sheet, device, &(struct region){
+		sheet_row(sheet, &(struct region){
+			.ordinal = device->ordinal,
 			.layer = "reservation",
 			.address = all->vmm[i].addr,
 			.bytes = all->vmm[i].bytes,

@@ -34,11 +34,11 @@ static void *text_begin(FILE *file, const struct table *table)
 }
 
 /* Seventeen digits are the whole number; JSON and CSV have no other way to write one. */
-static void write_number(FILE *file, const struct column *column, const struct cell *cell)
+static void write_number(FILE *file, const struct field *column, const struct cell *cell)
 {
-	if (column->type == COLUMN_REAL)
+	if (column_type(column) == COLUMN_REAL)
 		fprintf(file, "%.17g", cell->real);
-	else if (column->type == COLUMN_BOOLEAN)
+	else if (column_type(column) == COLUMN_BOOLEAN)
 		fputs(cell->integer ? "true" : "false", file);
 	else
 		fprintf(file, "%" PRId64, cell->integer);
@@ -65,7 +65,7 @@ static void write_quoted(FILE *file, const char *text)
 static void *csv_begin(FILE *file, const struct table *table)
 {
 	for (size_t i = 0; i < table->column_count; i++)
-		fprintf(file, "%s%s", i ? "," : "", table->columns[i].name);
+		fprintf(file, "%s%s", i ? "," : "", table->columns[i].key);
 	fputs("\r\n", file);
 	return text_begin(file, table);
 }
@@ -76,15 +76,15 @@ static void csv_row(void *state, const struct cell *cells)
 	char time[TABLE_TIME_BYTES];
 
 	for (size_t i = 0; i < csv->table->column_count; i++) {
-		const struct column *column = &csv->table->columns[i];
+		const struct field *column = &csv->table->columns[i];
 
 		if (i)
 			putc(',', csv->file);
 		if (!cells[i].known)
 			continue;
-		if (column->type == COLUMN_TEXT) {
+		if (column_type(column) == COLUMN_TEXT) {
 			write_quoted(csv->file, cells[i].text);
-		} else if (column->type == COLUMN_TIME) {
+		} else if (column_type(column) == COLUMN_TIME) {
 			table_time(time, cells[i].integer);
 			fputs(time, csv->file);
 		} else {
@@ -120,14 +120,14 @@ static void ndjson_row(void *state, const struct cell *cells)
 	char time[TABLE_TIME_BYTES];
 
 	for (size_t i = 0; i < json->table->column_count; i++) {
-		const struct column *column = &json->table->columns[i];
+		const struct field *column = &json->table->columns[i];
 
-		fprintf(json->file, "%s\"%s\":", i ? "," : "{", column->name);
+		fprintf(json->file, "%s\"%s\":", i ? "," : "{", column->key);
 		if (!cells[i].known) {
 			fputs("null", json->file);
-		} else if (column->type == COLUMN_TEXT) {
+		} else if (column_type(column) == COLUMN_TEXT) {
 			write_json_text(json->file, cells[i].text);
-		} else if (column->type == COLUMN_TIME) {
+		} else if (column_type(column) == COLUMN_TIME) {
 			table_time(time, cells[i].integer);
 			fprintf(json->file, "\"%s\"", time);
 		} else {

@@ -2,86 +2,61 @@
 /* Tables about moments: failed requests, and phases. */
 #include "analysis/view/tables/tables.h"
 
-#include <math.h>
 #include "analysis/explain/cause.h"
-#include "analysis/view/kinds.h"
 
 /* ---- incidents ---- */
 
-static const struct column incident_columns[] = {
-	KEY_COLUMN,
-	{ "incident", COLUMN_INTEGER, "its number, from 1, by time" },
-	{ "time", COLUMN_TIME, "of its first attempt" },
-	{ "time_ns", COLUMN_INTEGER, "the same in nanoseconds since 1970" },
-	{ "seq", COLUMN_INTEGER, "of its last attempt, in the order of device events" },
-	{ "outcome", COLUMN_TEXT, "fatal: the process ended by it; recovered: a retry was served; "
-				  "handled: the program went on; unknown" },
-	{ "kind", COLUMN_TEXT, "of memory that was requested" },
-	{ "device", COLUMN_INTEGER, "the driver's number; null: host" },
-	{ "tid", COLUMN_INTEGER, "thread" },
-	{ "api", COLUMN_TEXT, "function that was called" },
-	{ "requested_bytes", COLUMN_INTEGER, "by the first attempt" },
-	{ "free_bytes", COLUMN_INTEGER, "of the device, then" },
-	{ "total_bytes", COLUMN_INTEGER, "of the device" },
-	{ "attempts", COLUMN_INTEGER, "retries included" },
-	{ "device_upper_bound_bytes", COLUMN_INTEGER, "free bytes: no request can be larger" },
-	{ "measured_bytes", COLUMN_INTEGER, "largest request that succeeded when it was probed" },
-	{ "page_hole_bytes", COLUMN_INTEGER, "largest free range inside 2 MiB pages" },
-	{ "pool_bytes", COLUMN_INTEGER, "largest gap between live blocks of one pool" },
-	{ "vmm_bytes", COLUMN_INTEGER, "largest unmapped run of one reservation" },
-	{ "segment_bytes", COLUMN_INTEGER, "largest hole inside a framework's segment" },
-	{ "host_bytes", COLUMN_INTEGER, "largest free extent of the host's allocator" },
-	{ "fits_if_packed", COLUMN_BOOLEAN, "free memory without gaps would have served it" },
-	{ "cause", COLUMN_TEXT, "why it failed: a word of 'cuflight help causes'" },
-	{ "cause_summary", COLUMN_TEXT, "the same in one sentence with its figures" },
-	{ "confidence", COLUMN_REAL, "of the cause, from 0 to 1" },
-	{ "phase", COLUMN_TEXT, "innermost phase of the thread" },
-	{ "request_id", COLUMN_INTEGER, "the request that was open" },
-	{ "rss_bytes", COLUMN_INTEGER, "resident memory, then" },
-	{ "stack", COLUMN_INTEGER, "call stack of the request" },
-};
-
-static void write_incident(struct sheet *sheet, const struct fact_incident *incident)
+static const void *known_cause(const struct fields *fields, const void *object)
 {
-	const struct fact_cause *cause = incident->cause;
-	bool known = cause && *cause->name_id;
+	const struct fact_incident *incident = object;
 
-	sheet_begin(sheet);
-	cell_number(sheet, incident->id);
-	cell_time(sheet, incident->time_ns);
-	cell_number(sheet, incident->time_ns);
-	cell_number(sheet, incident->seq);
-	cell_text(sheet, outcome_names[incident->outcome]);
-	cell_text(sheet, kind_name(incident->kind));
-	cell_device(sheet, incident->device);
-	cell_number(sheet, incident->tid);
-	cell_text(sheet, incident->api);
-	cell_number(sheet, incident->requested_bytes);
-	cell_number(sheet, incident->free_bytes);
-	cell_number(sheet, incident->total_bytes);
-	cell_number(sheet, incident->attempt_count);
-	for (size_t i = 0; i < LAYER_MAX; i++)
-		cell_number(sheet, incident->largest_free[i].bytes);
-	if (incident->fits_if_packed == FACT_CANNOT_TELL)
-		cell_null(sheet);
-	else
-		cell_flag(sheet, incident->fits_if_packed == FACT_YES);
-	cell_text(sheet, known ? cause->name_id : NULL);
-	cell_text(sheet, known ? cause->summary : NULL);
-	cell_real(sheet, known ? cause->confidence : NAN);
-	cell_text(sheet, incident->phase);
-	cell_number(sheet, incident->request_id);
-	cell_number(sheet, incident->rss_bytes);
-	cell_stack(sheet, &incident->stack);
-	sheet_end(sheet);
+	return incident->cause && *incident->cause->name_id ? incident->cause : NULL;
 }
+
+#define OF struct fact_incident
+static const struct field incident_columns[] = {
+	KEY_COLUMN,
+	{ "incident", NUMBER(id), .meaning = "its number, from 1, by time" },
+	{ "time", TIME(time_ns), .meaning = "of its first attempt" },
+	{ "time_ns", NUMBER(time_ns), .meaning = "the same in nanoseconds since 1970" },
+	{ "seq", NUMBER(seq), .meaning = "of its last attempt, in the order of device events" },
+	{ "outcome", NAME(outcome, outcome_words),
+	  .meaning = "fatal: the process ended by it; recovered: a retry was served; handled: "
+	  "the program went on; unknown" },
+	{ "kind", NAME(kind, kind_words), .meaning = "of memory that was requested" },
+	{ "device", DEVICE(device), .meaning = "the driver's number; null: host" },
+	{ "tid", NUMBER(tid), .meaning = "thread" },
+	{ "api", TEXT(api), .meaning = "function that was called" },
+	{ "requested_bytes", NUMBER(requested_bytes), .meaning = "by the first attempt" },
+	{ "free_bytes", NUMBER(free_bytes), .meaning = "of the device, then" },
+	{ "total_bytes", NUMBER(total_bytes), .meaning = "of the device" },
+	{ "attempts", NUMBER(attempt_count), .meaning = "retries included" },
+	LAYER_COLUMNS(.via = 0, largest_free),
+	{ "fits_if_packed", ANSWER(fits_if_packed),
+	  .meaning = "free memory without gaps would have served it" },
+#undef OF
+#define OF struct fact_cause
+	{ "cause", .base = known_cause, TEXT(name_id),
+	  .meaning = "why it failed: a word of 'cuflight help causes'" },
+	{ "cause_summary", .base = known_cause, TEXT(summary),
+	  .meaning = "the same in one sentence with its figures" },
+	{ "confidence", .base = known_cause, REAL(confidence),
+	  .meaning = "of the cause, from 0 to 1" },
+#undef OF
+#define OF struct fact_incident
+	{ "phase", TEXT(phase), .meaning = "innermost phase of the thread" },
+	{ "request_id", NUMBER(request_id), .meaning = "the request that was open" },
+	{ "rss_bytes", NUMBER(rss_bytes), .meaning = "resident memory, then" },
+	{ "stack", STACK(stack), .meaning = "call stack of the request" },
+#undef OF
+};
 
 static void write_incidents(struct sheet *sheet)
 {
 	for (size_t i = 0; i < sheet->facts->incident_count; i++)
 		if (sheet_wants(sheet, sheet->facts->incidents[i].kind,
 				sheet->facts->incidents[i].device))
-			write_incident(sheet, &sheet->facts->incidents[i]);
+			sheet_row(sheet, &sheet->facts->incidents[i]);
 }
 
 TABLE(table_incidents, "incidents", "requests that failed, each with its retries",
@@ -89,21 +64,31 @@ TABLE(table_incidents, "incidents", "requests that failed, each with its retries
 
 /* ---- phases ---- */
 
-static const struct column phase_columns[] = {
+struct phase_cells { const struct fact_phase *phase; const char *sort; };
+#define PHASE VIA(struct phase_cells, phase)
+#define OF struct fact_phase
+static const struct field phase_columns[] = {
 	KEY_COLUMN,
-	{ "name", COLUMN_TEXT, "of the phase, request or mark" },
-	{ "sort", COLUMN_TEXT, "phase, request or mark" },
-	{ "source", COLUMN_TEXT, "mark: cuflight.h; nvtx; inferred: from what memory did" },
-	{ "basis", COLUMN_TEXT, "observed or inferred" },
-	{ "tid", COLUMN_INTEGER, "thread; null: the whole process" },
-	{ "depth", COLUMN_INTEGER, "enclosing phases" },
-	{ "begin_ns", COLUMN_INTEGER, "in nanoseconds since 1970" },
-	{ "end_ns", COLUMN_INTEGER, "null: open at the end" },
-	{ "request_id", COLUMN_INTEGER, "of a request" },
-	{ "start_bytes", COLUMN_INTEGER, "of memory, before its first event" },
-	{ "floor_bytes", COLUMN_INTEGER, "the least during it" },
-	{ "peak_bytes", COLUMN_INTEGER, "the most during it" },
-	{ "end_bytes", COLUMN_INTEGER, "at its end" },
+	{ "name", PHASE, TEXT(name), .meaning = "of the phase, request or mark" },
+#undef OF
+#define OF struct phase_cells
+	{ "sort", TEXT(sort), .meaning = "phase, request or mark" },
+#undef OF
+#define OF struct fact_phase
+	{ "source", PHASE, NAME(source, phase_source_words),
+	  .meaning = "mark: cuflight.h; nvtx; inferred: from what memory did" },
+	{ "basis", PHASE, BASIS(basis), .meaning = "observed or inferred" },
+	{ "tid", PHASE, POSITIVE(tid), .meaning = "thread; null: the whole process" },
+	{ "depth", PHASE, NUMBER(depth), .meaning = "enclosing phases" },
+	{ "begin_ns", PHASE, NUMBER(begin_ns), .meaning = "in nanoseconds since 1970" },
+	{ "end_ns", PHASE, NUMBER(end_ns), .meaning = "null: open at the end" },
+	{ "request_id", PHASE, NUMBER(request_id), .meaning = "of a request" },
+	{ "start_bytes", PHASE, NUMBER(work.start_bytes),
+	  .meaning = "of memory, before its first event" },
+	{ "floor_bytes", PHASE, NUMBER(work.floor_bytes), .meaning = "the least during it" },
+	{ "peak_bytes", PHASE, NUMBER(work.peak_bytes), .meaning = "the most during it" },
+	{ "end_bytes", PHASE, NUMBER(work.end_bytes), .meaning = "at its end" },
+#undef OF
 };
 
 static const char *sort_of(const struct fact_phase *phase)
@@ -117,25 +102,9 @@ static void write_phases(struct sheet *sheet)
 {
 	const struct fact_process *process = sheet_process(sheet);
 
-	for (size_t i = 0; i < process->phase_count; i++) {
-		const struct fact_phase *phase = &process->phases[i];
-
-		sheet_begin(sheet);
-		cell_text(sheet, phase->name);
-		cell_text(sheet, sort_of(phase));
-		cell_text(sheet, phase_source_names[phase->source]);
-		cell_word(sheet, basis_names[phase->basis]);
-		cell_positive(sheet, phase->tid);
-		cell_number(sheet, phase->depth);
-		cell_number(sheet, phase->begin_ns);
-		cell_number(sheet, phase->end_ns);
-		cell_number(sheet, phase->request_id);
-		cell_number(sheet, phase->work.start_bytes);
-		cell_number(sheet, phase->work.floor_bytes);
-		cell_number(sheet, phase->work.peak_bytes);
-		cell_number(sheet, phase->work.end_bytes);
-		sheet_end(sheet);
-	}
+	for (size_t i = 0; i < process->phase_count; i++)
+		sheet_row(sheet, &(struct phase_cells){ &process->phases[i],
+							sort_of(&process->phases[i]) });
 }
 
 TABLE(table_phases, "phases", "phases, requests and marks of the program", phase_columns,

@@ -23,6 +23,20 @@ const struct table *const table_all[] = {
 const char *const column_type_names[COLUMN_TYPES] = { "text", "integer", "real", "boolean",
 						      "time" };
 
+enum column_type column_type(const struct field *column)
+{
+	switch (column->type) {
+	case FIELD_TEXT:
+	case FIELD_WORD:
+	case FIELD_NAME: return COLUMN_TEXT;
+	case FIELD_REAL: return COLUMN_REAL;
+	case FIELD_FLAG:
+	case FIELD_ANSWER: return COLUMN_BOOLEAN;
+	case FIELD_TIME: return COLUMN_TIME;
+	default: return COLUMN_INTEGER;
+	}
+}
+
 const struct table *table_find(const char *name)
 {
 	for (size_t i = 0; table_all[i]; i++)
