@@ -62,8 +62,9 @@ static int read_phases(struct reading *reading, uint64_t id)
 		refuse_recording(reading->path, &error);
 		return CMD_USAGE;
 	}
+	reading->run.symbols = reading->symbols;
 	if (reading->facts)
-		run_merge_call_sites(&reading->run, reading->symbols);
+		run_merge_call_sites(&reading->run);
 	phase_uses_read(&reading->uses, &reading->run, id, reading->facts);
 	if (id && !reading->uses.count) {
 		say_error("no phase of '%s' has the id %s", reading->path,

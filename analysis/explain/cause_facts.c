@@ -8,29 +8,31 @@
  * judged. */
 enum { JUDGED_MAX = 8 };
 
-static const struct fact_cause *judge(struct build *build, uint32_t process, uint32_t device,
-				      const struct fact_incident *incident)
+static const struct fact_cause *judge(const struct facts *facts, uint32_t process, uint32_t device,
+				      const struct fact_incident *incident,
+				      struct event_pass **heard)
 {
-	struct evidence evidence = evidence_of(build, process, device, incident);
+	struct evidence evidence = evidence_of(facts, process, device, incident, heard);
 
-	return cause_judge(build, &evidence);
+	return cause_judge(&evidence);
 }
 
 /* Every incident has a cause of its own. The run has that of its fatal one. */
-static void judge_incidents(struct build *build)
+static void judge_incidents(struct facts *facts, struct event_pass **heard)
 {
 	size_t judged = 0;
 
-	for (size_t n = build->facts->incident_count; n--;) {
-		struct fact_incident *incident = &build->facts->incidents[n];
+	for (size_t n = facts->incident_count; n--;) {
+		struct fact_incident *incident = &facts->incidents[n];
 		bool survived = incident->outcome == OUTCOME_RECOVERED ||
 				incident->outcome == OUTCOME_HANDLED;
 		bool ended_its_process =
-			build->facts->processes[incident->process].fatal_incident == incident->id;
+			facts->processes[incident->process].fatal_incident == incident->id;
 
 		if (!survived && !ended_its_process && judged++ >= JUDGED_MAX)
 			continue;
-		incident->cause = judge(build, incident->process, incident->device, incident);
+		incident->cause = judge(facts, incident->process, incident->device, incident,
+					&heard[incident->process]);
 	}
 }
 
@@ -42,20 +44,19 @@ static const struct fact_cause *better(const struct fact_cause *best, const stru
 	return now && now->confidence > best->confidence ? now : best;
 }
 
-static const struct fact_cause *judge_kills(struct build *build)
+static const struct fact_cause *judge_kills(const struct facts *facts)
 {
 	const struct fact_cause *best = NULL;
 
-	for (uint32_t p = 0; p < build->facts->process_count; p++)
-		if (build->facts->processes[p].end == END_OOM_KILLED)
-			best = better(best, judge(build, p, FACT_NONE, NULL));
+	for (uint32_t p = 0; p < facts->process_count; p++)
+		if (facts->processes[p].end == END_OOM_KILLED)
+			best = better(best, judge(facts, p, FACT_NONE, NULL, NULL));
 	return best;
 }
 
 /* facts.leaks has leaks first. */
-static const struct fact_cause *judge_leaks(struct build *build)
+static const struct fact_cause *judge_leaks(const struct facts *facts)
 {
-	const struct facts *facts = build->facts;
 	const struct fact_cause *best = NULL;
 
 	for (size_t i = 0; i < facts->leak_count && i < JUDGED_MAX; i++) {
@@ -64,7 +65,7 @@ static const struct fact_cause *judge_leaks(struct build *build)
 
 		if (site->class != CLASS_LEAK)
 			break;
-		now = judge(build, site->process, site->device, NULL);
+		now = judge(facts, site->process, site->device, NULL, NULL);
 		if (now && *now->id)
 			best = better(best, now);
 	}
@@ -72,17 +73,17 @@ static const struct fact_cause *judge_leaks(struct build *build)
 }
 
 /* The statistics of its allocator have to show it: what is not live may be anything. */
-static const struct fact_cause *judge_kept(struct build *build)
+static const struct fact_cause *judge_kept(const struct facts *facts)
 {
 	const struct fact_cause *best = NULL;
 
-	for (uint32_t p = 0; p < build->facts->process_count; p++) {
-		enum fact_host_verdict verdict = build->facts->processes[p].host.verdict;
+	for (uint32_t p = 0; p < facts->process_count; p++) {
+		enum fact_host_verdict verdict = facts->processes[p].host.verdict;
 		const struct fact_cause *now;
 
 		if (verdict != HOST_CACHED && verdict != HOST_FRAGMENTED)
 			continue;
-		now = judge(build, p, FACT_NONE, NULL);
+		now = judge(facts, p, FACT_NONE, NULL, NULL);
 		if (now && *now->id)
 			best = better(best, now);
 	}
@@ -112,18 +113,17 @@ static const struct fact_site *second_finding(const struct facts *facts)
 
 /* The run's cause is its fatal incident's; else of how it ended; else of what leaks; else of what
  * is kept although it is free. */
-void build_causes(struct build *build)
+void build_causes(struct facts *facts, struct event_pass **heard)
 {
-	struct facts *facts = build->facts;
 
-	judge_incidents(build);
+	judge_incidents(facts, heard);
 	if (facts->fatal_incident)
 		facts->cause = facts->incidents[facts->fatal_incident - 1].cause;
 	else
-		facts->cause = judge_kills(build);
+		facts->cause = judge_kills(facts);
 	if (!facts->fatal_incident && !facts->cause)
-		facts->cause = judge_leaks(build);
+		facts->cause = judge_leaks(facts);
 	if (!facts->fatal_incident && !facts->cause)
-		facts->cause = judge_kept(build);
+		facts->cause = judge_kept(facts);
 	facts->also = second_finding(facts);
 }

@@ -47,7 +47,6 @@ static double confidence_of(const struct ranking *ranking)
 /* ---- evidence as lines ---- */
 
 struct lines {
-	struct build *build;
 	const struct evidence *evidence;
 	struct fact_evidence *items;
 	size_t count;
@@ -81,7 +80,7 @@ static void show_line(const struct lines *lines, const struct evidence_signal *s
 	} else if (signal->time_ns != CUF_UNKNOWN) {
 		line->time_ns = signal->time_ns;
 	} else {
-		line->time_ns = last_sample_ns(&lines->build->facts->processes[evidence->process]);
+		line->time_ns = last_sample_ns(&evidence->facts->processes[evidence->process]);
 	}
 }
 
@@ -101,7 +100,7 @@ static void add_inequality(struct lines *lines, const struct cause_rule *rule)
 	const char *words = NULL;
 
 	if (cause_scope_of(evidence) == AT_FAILURE && rule->removes != REMOVED_NOTHING)
-		words = cause_inequality(lines->build, evidence, rule->removes);
+		words = cause_inequality(evidence, rule->removes);
 	if (!words)
 		return;
 	lines->items[lines->count++] = (struct fact_evidence){
@@ -119,7 +118,7 @@ static void add_line(struct lines *lines, enum signal name, bool negated, bool a
 {
 	const struct evidence *evidence = lines->evidence;
 	const struct evidence_signal *signal = &evidence->signals[name];
-	const char *words = evidence_words(evidence, lines->build->arena,
+	const char *words = evidence_words(evidence, evidence->facts->arena,
 					   negated ? signal_rows[name].words_not
 						   : signal_rows[name].words);
 	struct fact_evidence *line = &lines->items[lines->count];
@@ -136,7 +135,7 @@ static void add_line(struct lines *lines, enum signal name, bool negated, bool a
 	if (signal->stack && !negated) {
 		line->stack = (struct fact_stack){ .process = evidence->process,
 						   .id = signal->stack };
-		stack_fill(lines->build, &line->stack, evidence->incident ? 0 : CUF_UNKNOWN);
+		stack_fill(evidence->facts, &line->stack, evidence->incident ? 0 : CUF_UNKNOWN);
 	}
 	lines->count++;
 }
@@ -193,11 +192,12 @@ static void add_lines(struct lines *lines, const struct cause_rule *rule)
 /* ---- words ---- */
 
 /* The first summary whose metrics are all known, else the name. */
-static const char *summary_of(struct build *build, const struct cause_rule *rule,
+static const char *summary_of(const struct facts *facts, const struct cause_rule *rule,
 			      const struct evidence *evidence)
 {
 	for (size_t i = 0; i < 3 && rule->summaries[i]; i++) {
-		const char *words = evidence_words(evidence, build->arena, rule->summaries[i]);
+		const char *words = evidence_words(evidence, evidence->facts->arena,
+						   rule->summaries[i]);
 		if (words)
 			return words;
 	}
@@ -218,7 +218,7 @@ static double weight_in(const struct cause_rule *rule, enum signal signal,
 }
 
 /* The signal that holds and weighs most for the best rule and not for the next one; NULL: none. */
-static const char *difference_of(struct build *build, const struct ranking *ranking,
+static const char *difference_of(const struct facts *facts, const struct ranking *ranking,
 				 const struct evidence *evidence)
 {
 	const char *best = NULL;
@@ -231,7 +231,7 @@ static const char *difference_of(struct build *build, const struct ranking *rank
 
 		if (!evidence_holds(evidence, s) || difference <= most)
 			continue;
-		words = evidence_words(evidence, build->arena, signal_rows[s].words);
+		words = evidence_words(evidence, evidence->facts->arena, signal_rows[s].words);
 		if (!words)
 			continue;
 		most = difference;
@@ -241,7 +241,7 @@ static const char *difference_of(struct build *build, const struct ranking *rank
 }
 
 /* What distinguishes the two best causes; where they are close, also which data would. */
-static const char *discriminator_of(struct build *build, const struct ranking *ranking,
+static const char *discriminator_of(const struct facts *facts, const struct ranking *ranking,
 				    const struct evidence *evidence)
 {
 	double lead = ranking->best_score - ranking->next_score;
@@ -249,20 +249,21 @@ static const char *discriminator_of(struct build *build, const struct ranking *r
 
 	if (!ranking->next)
 		return "";
-	words = difference_of(build, ranking, evidence);
+	words = difference_of(evidence->facts, ranking, evidence);
 	if (!*ranking->best->would_confirm || lead >= 2 * CAUSE_LEAD)
 		return words ? words : "";
-	return arena_format(build->arena, "%s%sto confirm: %s", words ? words : "",
+	return arena_format(evidence->facts->arena, "%s%sto confirm: %s", words ? words : "",
 			    words ? "; " : "", ranking->best->would_confirm);
 }
 
 /* ---- the verdict ---- */
 
 /* The best rule stays visible as a runner-up, with the data that would confirm it. */
-static const struct fact_cause *inconclusive(struct build *build, const struct ranking *ranking,
+static const struct fact_cause *inconclusive(const struct facts *facts,
+					     const struct ranking *ranking,
 					     const struct evidence *evidence)
 {
-	struct fact_cause *cause = arena_zeroed(build->arena, 1, sizeof *cause);
+	struct fact_cause *cause = arena_zeroed(evidence->facts->arena, 1, sizeof *cause);
 	const struct cause_rule *best = ranking->best;
 
 	*cause = (struct fact_cause){
@@ -282,7 +283,7 @@ static const struct fact_cause *inconclusive(struct build *build, const struct r
 	cause->runner_up_name_id = best->name_id;
 	cause->runner_up_name = best->name;
 	cause->runner_up_confidence = ranking->best_score;
-	cause->discriminator = arena_format(build->arena, "to confirm: %s",
+	cause->discriminator = arena_format(evidence->facts->arena, "to confirm: %s",
 					    *best->would_confirm ? best->would_confirm
 								 : "a complete recording");
 	return cause;
@@ -306,31 +307,31 @@ static void take_row(struct fact_cause *cause, const struct cause_rule *first)
 }
 
 /* NULL: at the end of a process that has no incident, when no rule applies. */
-const struct fact_cause *cause_judge(struct build *build, const struct evidence *evidence)
+const struct fact_cause *cause_judge(const struct evidence *evidence)
 {
 	struct ranking ranking = cause_scope_of(evidence) == AT_FAILURE ? cause_decide(evidence)
 								   : rank_rules(evidence);
-	struct lines lines = { .build = build, .evidence = evidence };
+	struct lines lines = { .evidence = evidence };
 	struct fact_cause *cause;
 
 	if (!ranking.best && !evidence->incident)
 		return NULL;
 	if (!ranking.best || ranking.best_score < CAUSE_LEAST)
-		return inconclusive(build, &ranking, evidence);
-	lines.items = arena_zeroed(build->arena, LINES_MAX, sizeof *lines.items);
+		return inconclusive(evidence->facts, &ranking, evidence);
+	lines.items = arena_zeroed(evidence->facts->arena, LINES_MAX, sizeof *lines.items);
 	add_lines(&lines, ranking.best);
-	cause = arena_zeroed(build->arena, 1, sizeof *cause);
+	cause = arena_zeroed(evidence->facts->arena, 1, sizeof *cause);
 	*cause = (struct fact_cause){
 		.id = ranking.best->id,
 		.name_id = ranking.best->name_id,
 		.name = ranking.best->name,
-		.summary = summary_of(build, ranking.best, evidence),
+		.summary = summary_of(evidence->facts, ranking.best, evidence),
 		.confidence = confidence_of(&ranking),
 		.evidence = lines.items,
 		.evidence_count = lines.count,
 		.site = site_of(&lines),
 		.runner_up_confidence = ranking.next_score,
-		.discriminator = discriminator_of(build, &ranking, evidence),
+		.discriminator = discriminator_of(evidence->facts, &ranking, evidence),
 		.lacks = evidence->lacks,
 		.lack_count = evidence->lack_count,
 		.process = evidence->process,
@@ -342,7 +343,7 @@ const struct fact_cause *cause_judge(struct build *build, const struct evidence 
 		cause->runner_up_name_id = ranking.next->name_id;
 		cause->runner_up_name = ranking.next->name;
 	}
-	cause->fixes = cause_fixes(build, evidence, cause->id, &cause->fix_count);
-	cause->counterfactual = cause_without(build, evidence, &cause->counterfactual_count);
+	cause->fixes = cause_fixes(evidence, cause->id, &cause->fix_count);
+	cause->counterfactual = cause_without(evidence, &cause->counterfactual_count);
 	return cause;
 }

@@ -91,22 +91,21 @@ struct ranking {
 /* The score of one rule; 0: ruled out. */
 double cause_score(const struct cause_rule *rule, const struct evidence *evidence);
 /* The verdict, in the arena of the run; NULL: no rule applies, so nothing is wrong. */
-const struct fact_cause *cause_judge(struct build *build, const struct evidence *evidence);
-/* incident.cause and facts.cause: the last pass, it reads what all the others filled. */
-void build_causes(struct build *build);
+const struct fact_cause *cause_judge(const struct evidence *evidence);
+struct event_pass;
+/* incident.cause and facts.cause: the last pass, it reads what all the others filled. heard: by
+ * process, what heard the second sweep about its fatal incident; NULL in it: nobody. */
+void build_causes(struct facts *facts, struct event_pass **heard);
 
 /* What to do, best first; in the arena. */
-const struct fact_fix *cause_fixes(struct build *build, const struct evidence *evidence,
-				   const char *id, size_t *count);
+const struct fact_fix *cause_fixes(const struct evidence *evidence, const char *id, size_t *count);
 
 /* What would have happened without each thing that was in the way; what buys most first. */
-const struct fact_counterfactual *cause_without(struct build *build,
-						const struct evidence *evidence, size_t *count);
+const struct fact_counterfactual *cause_without(const struct evidence *evidence, size_t *count);
 
 /* "492 MiB was missing; without the leak (5.69 GiB) it fits, and nothing else grows"; NULL: it is
  * not enough, or no option. */
-const char *cause_inequality(struct build *build, const struct evidence *evidence,
-			     enum removed what);
+const char *cause_inequality(const struct evidence *evidence, enum removed what);
 
 /* One row of the advice, for help. */
 struct cause_advice {

@@ -349,10 +349,10 @@ static uint64_t metric_of(const struct evidence *evidence, enum metric metric)
 }
 
 /* Advice whose metrics are unknown is left out, and so is a second one for the same setting. */
-static void add_fix(struct build *build, const struct evidence *evidence, const struct fix_row *row,
+static void add_fix(const struct evidence *evidence, const struct fix_row *row,
 		    struct fact_fix *fixes, size_t *count)
 {
-	const char *words = evidence_words(evidence, build->arena, row->words);
+	const char *words = evidence_words(evidence, evidence->facts->arena, row->words);
 	uint64_t value = metric_of(evidence, row->value);
 
 	if (!words || *count == FIXES_MAX || has_advice(evidence, fixes, *count, row))
@@ -379,18 +379,17 @@ static int nearness(const struct fix_row *row, const struct evidence *evidence)
 
 /* Advice for the framework itself comes first, then for what it is built on, then for any program.
  */
-const struct fact_fix *cause_fixes(struct build *build, const struct evidence *evidence,
-				   const char *id, size_t *count)
+const struct fact_fix *cause_fixes(const struct evidence *evidence, const char *id, size_t *count)
 {
-	struct fact_fix *fixes = arena_zeroed(build->arena, FIXES_MAX, sizeof *fixes);
+	struct fact_fix *fixes = arena_zeroed(evidence->facts->arena, FIXES_MAX, sizeof *fixes);
 
 	*count = 0;
 	for (int near = 0; near < 3; near++)
 		for (size_t i = 0; i < FIX_ROWS; i++)
 			if (cause_fits(id, fix_table[i].cause) &&
 			    nearness(&fix_table[i], evidence) == near)
-				add_fix(build, evidence, &fix_table[i], fixes, count);
-	fixes_replay(build, evidence, id, fixes, count, FIXES_MAX);
+				add_fix(evidence, &fix_table[i], fixes, count);
+	fixes_replay(evidence, id, fixes, count, FIXES_MAX);
 	return fixes;
 }
 

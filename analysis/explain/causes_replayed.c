@@ -38,10 +38,9 @@ static const struct fact_what_if *best_setting(const struct fact_what_ifs *playe
 	return NULL;
 }
 
-static const char *with_room(struct build *build, const char *text,
-			     const struct fact_what_if *row)
+static const char *with_room(struct arena *arena, const char *text, const struct fact_what_if *row)
 {
-	return arena_format(build->arena, "%s (replayed: fits, %s to spare)", text,
+	return arena_format(arena, "%s (replayed: fits, %s to spare)", text,
 			    units_bytes(row->room_bytes).s);
 }
 
@@ -62,11 +61,12 @@ static void move_first(struct fact_fix *fixes, size_t at)
 	fixes[0] = fix;
 }
 
-void fixes_replay(struct build *build, const struct evidence *evidence, const char *id,
+void fixes_replay(const struct evidence *evidence, const char *id,
 		  struct fact_fix *fixes, size_t *count, size_t fixes_max)
 {
-	const struct fact_what_ifs *played = &build->facts->what_ifs;
+	const struct fact_what_ifs *played = &evidence->facts->what_ifs;
 	const struct fact_what_if *row, *best;
+	struct arena *arena = evidence->facts->arena;
 	size_t kept = 0, confirmed = SIZE_MAX;
 	if (!played->count || played->unlike || !evidence->incident ||
 	    evidence->incident->id != played->incident)
@@ -76,7 +76,7 @@ void fixes_replay(struct build *build, const struct evidence *evidence, const ch
 		if (row && !row->fits)
 			continue;
 		if (row)
-			fixes[i].text = with_room(build, fixes[i].text, row);
+			fixes[i].text = with_room(arena, fixes[i].text, row);
 		if (row && confirmed == SIZE_MAX)
 			confirmed = kept;
 		fixes[kept++] = fixes[i];
@@ -92,7 +92,7 @@ void fixes_replay(struct build *build, const struct evidence *evidence, const ch
 	else if (best)
 		put_first(fixes, count, fixes_max,
 			  (struct fact_fix){
-				  .text = with_room(build, arena_format(build->arena, "set %s",
+				  .text = with_room(arena, arena_format(arena, "set %s",
 									best->change), best),
 				  .knob = best->knob,
 				  .value = CUF_UNKNOWN,
@@ -101,6 +101,6 @@ void fixes_replay(struct build *build, const struct evidence *evidence, const ch
 			  });
 	if (row && !row->fits && *count)
 		fixes[0].text =
-			arena_format(build->arena, "%s; expandable_segments:True does not help"
-						   " (replayed)", fixes[0].text);
+			arena_format(arena, "%s; expandable_segments:True does not help"
+				     " (replayed)", fixes[0].text);
 }

@@ -10,5 +10,5 @@
 #include "analysis/explain/evidence/evidence.h"
 
 /* fixes has room for fixes_max; id: of the cause. */
-void fixes_replay(struct build *build, const struct evidence *evidence, const char *id,
+void fixes_replay(const struct evidence *evidence, const char *id,
 		  struct fact_fix *fixes, size_t *count, size_t fixes_max);

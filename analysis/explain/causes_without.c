@@ -32,29 +32,28 @@ static int by_reach(const void *a, const void *b)
 }
 
 /* "12 more requests, 3.1 s"; shorter where something is unknown. */
-static const char *extent(struct build *build, const struct fact_counterfactual *fact)
+static const char *extent(const struct facts *facts, const struct fact_counterfactual *fact)
 {
 	bool counted = isfinite(fact->requests) && fact->requests >= 1;
 	const char *time = "";
 
 	if (isfinite(fact->seconds))
-		time = arena_format(build->arena, "%s",
+		time = arena_format(facts->arena, "%s",
 				    units_duration((uint64_t)(fact->seconds * 1e9)).s);
 	if (counted)
-		return arena_format(build->arena, "%s more request%s%s%s",
+		return arena_format(facts->arena, "%s more request%s%s%s",
 				    units_count((uint64_t)fact->requests).s,
 				    fact->requests < 2 ? "" : "s", *time ? ", " : "", time);
 	if (*time)
-		return arena_format(build->arena, "%s more at this rate", time);
+		return arena_format(facts->arena, "%s more at this rate", time);
 	return "it would have fitted";
 }
 
 /* Requests of the program in so many seconds. Those that were inferred may be single steps. */
-static double requests_in(const struct build *build, const struct evidence *evidence,
-			  double seconds)
+static double requests_in(const struct evidence *evidence, double seconds)
 {
 	const struct fact_requests *requests =
-		&build->facts->processes[evidence->process].requests;
+		&evidence->facts->processes[evidence->process].requests;
 
 	if (!requests->count || requests->basis != BASIS_OBSERVED || !(requests->per_s > 0))
 		return NAN;
@@ -67,7 +66,7 @@ static double at_most(double value, double most)
 	return value < most ? value : NAN;
 }
 
-static struct fact_counterfactual fact_of(struct build *build, const struct evidence *evidence,
+static struct fact_counterfactual fact_of(const struct evidence *evidence,
 					  const struct budget *budget, enum removed what)
 {
 	double reach = budget_lasts(budget, what);
@@ -85,11 +84,11 @@ static struct fact_counterfactual fact_of(struct build *build, const struct evid
 	if (fact.endless) {
 		then = "no limit in sight";
 	} else if (fact.fits) {
-		fact.requests = at_most(requests_in(build, evidence, seconds), REQUESTS_MOST);
+		fact.requests = at_most(requests_in(evidence, seconds), REQUESTS_MOST);
 		fact.seconds = at_most(seconds, SECONDS_MOST);
-		then = extent(build, &fact);
+		then = extent(evidence->facts, &fact);
 	}
-	fact.text = arena_format(build->arena, "without %s (%s): %s", fact.without,
+	fact.text = arena_format(evidence->facts->arena, "without %s (%s): %s", fact.without,
 				 units_bytes(fact.bytes).s, then);
 	return fact;
 }
@@ -107,11 +106,10 @@ static bool is_worth_naming(const struct evidence *evidence, const struct budget
 	return budget_is_enough(budget, what) || bytes >= budget->missing / 2;
 }
 
-const struct fact_counterfactual *cause_without(struct build *build,
-						const struct evidence *evidence, size_t *count)
+const struct fact_counterfactual *cause_without(const struct evidence *evidence, size_t *count)
 {
 	struct fact_counterfactual *facts =
-		arena_zeroed(build->arena, REMOVAL_MAX, sizeof *facts);
+		arena_zeroed(evidence->facts->arena, REMOVAL_MAX, sizeof *facts);
 	struct budget budget;
 
 	*count = 0;
@@ -120,14 +118,13 @@ const struct fact_counterfactual *cause_without(struct build *build,
 	budget = cause_budget(evidence);
 	for (enum removed what = REMOVED_NOTHING + 1; what < REMOVAL_MAX; what++)
 		if (is_worth_naming(evidence, &budget, what))
-			facts[(*count)++] = fact_of(build, evidence, &budget, what);
+			facts[(*count)++] = fact_of(evidence, &budget, what);
 	if (*count)
 		qsort(facts, *count, sizeof *facts, by_reach);
 	return facts;
 }
 
-const char *cause_inequality(struct build *build, const struct evidence *evidence,
-			     enum removed what)
+const char *cause_inequality(const struct evidence *evidence, enum removed what)
 {
 	struct budget budget = cause_budget(evidence);
 	uint64_t bytes = evidence->removals[what].bytes;
@@ -135,7 +132,7 @@ const char *cause_inequality(struct build *build, const struct evidence *evidenc
 	if (!is_known(evidence->metrics[METRIC_shortfall]) || !is_known(bytes) || !bytes ||
 	    !budget_is_enough(&budget, what) || budget_sort_of(what) == BUDGET_PURPOSE)
 		return NULL;
-	return arena_format(build->arena, "%s was missing; without %s (%s) it fits%s",
+	return arena_format(evidence->facts->arena, "%s was missing; without %s (%s) it fits%s",
 			    units_bytes(budget.missing).s, removal_words[what],
 			    units_bytes(bytes).s,
 			    isinf(budget_lasts(&budget, what)) ? ", and nothing else grows" : "");

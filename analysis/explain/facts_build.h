@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds struct facts from recordings: runs every pass of facts/ and explain/ in order.
+ * Builds struct facts from recordings, judged causes included.
  *
  * Contract: returns 0 and a struct facts that owns all that is reachable from it, freed by
  * facts_free; or a negative enum reader_error_code, a filled struct reader_error, and *out NULL.
@@ -19,10 +19,6 @@ int facts_build(const char *path, const struct facts_options *options, struct fa
 int facts_build_memory(const void *data, size_t bytes, const struct facts_options *options,
 		       struct facts **out, struct reader_error *error);
 void facts_free(struct facts *facts); /* NULL is fine */
-
-/* The same facts with devices[] as of the peak of each device, from the same open recordings. They
- * live as long as the facts. */
-const struct facts *facts_at_peak(const struct facts *facts, struct symbols *symbols);
 
 /* With options.whole_replay: the requests to play again; NULL: there are none. */
 struct replayed;

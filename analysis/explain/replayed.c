@@ -196,37 +196,37 @@ static struct trace_options options_of(const struct run *run, const struct repla
 	return about->incident ? at_incident(process, about->incident) : at_end(process);
 }
 
-struct trace_walk *replayed_begin(const struct build *build, uint32_t process, size_t steps_max,
+struct trace_walk *replayed_begin(const struct facts *facts, uint32_t process, size_t steps_max,
 				  struct sweep_consumer *consumer)
 {
-	struct replayed about = about_of(build->facts);
+	struct replayed about = about_of(facts);
 	struct trace_options options;
 
 	if (about.process != process)
 		return NULL;
-	options = options_of(build->run, &about);
+	options = options_of(facts->run, &about);
 	options.steps_max = steps_max;
-	return trace_begin(&build->run->processes[process], &options, consumer);
+	return trace_begin(&facts->run->processes[process], &options, consumer);
 }
 
-struct trace *replayed_trace(struct trace_walk *walk, struct run *run, const struct facts *facts,
-			     struct symbols *symbols, struct replayed *about)
+struct trace *replayed_trace(struct trace_walk *walk, const struct facts *facts,
+			     struct replayed *about)
 {
 	struct trace_options options;
 	struct run_process *process;
 	struct trace *trace;
 
 	*about = about_of(facts);
-	process = &run->processes[about->process];
-	options = options_of(run, about);
-	trace = trace_end(walk, &options, run->arena);
+	process = &facts->run->processes[about->process];
+	options = options_of(facts->run, about);
+	trace = trace_end(walk, &options, facts->arena);
 	if (!about->incident && is_known(options.free_bytes)) {
 		const struct cuf_device *device =
 			reader_at(process->reader, CUF_SEC_DEVICES, options.device);
 		trace->capacity_bytes = options.free_bytes + device->first_live_bytes;
 	}
 	take_roles(trace, facts, about->process);
-	take_pools(trace, process->reader, &facts->processes[about->process], symbols);
+	take_pools(trace, process->reader, &facts->processes[about->process], facts->run->symbols);
 	trace->others_bytes = others_of(trace, about->incident);
 	if (trace->count)
 		return trace;

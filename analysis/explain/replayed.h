@@ -2,12 +2,11 @@
 /*
  * Which requests of a run are played again: those up to the request that the report is about, or of
  * the whole run where none failed. Contract: the trace is the caller's; NULL when there is nothing
- * to play. symbols: names of functions that the recorder did not note; NULL for none. steps_max: as
- * in trace_options.
+ * to play. steps_max: as in trace_options.
  */
 #pragma once
 
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/facts.h"
 #include "analysis/what_if/trace.h"
 
 struct replayed {
@@ -16,8 +15,8 @@ struct replayed {
 };
 
 /* For the second sweep of a process; NULL: the trace is not about this one. */
-struct trace_walk *replayed_begin(const struct build *build, uint32_t process, size_t steps_max,
+struct trace_walk *replayed_begin(const struct facts *facts, uint32_t process, size_t steps_max,
 				  struct sweep_consumer *consumer);
 /* When the facts of devices and call sites are complete. */
-struct trace *replayed_trace(struct trace_walk *walk, struct run *run, const struct facts *facts,
-			     struct symbols *symbols, struct replayed *about);
+struct trace *replayed_trace(struct trace_walk *walk, const struct facts *facts,
+			     struct replayed *about);

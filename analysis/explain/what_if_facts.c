@@ -8,10 +8,10 @@
 /* Bounds the cost: at most so many events for each setting. */
 enum { STEPS_MAX = 1 << 17 };
 
-static void take_rows(struct build *build, const struct what_if *what_if)
+static void take_rows(struct fact_what_ifs *facts, struct arena *arena,
+		      const struct what_if *what_if)
 {
-	struct fact_what_ifs *facts = &build->facts->what_ifs;
-	struct fact_what_if *rows = arena_zeroed(build->arena, what_if->count, sizeof *rows);
+	struct fact_what_if *rows = arena_zeroed(arena, what_if->count, sizeof *rows);
 	for (size_t i = 0; i < what_if->count; i++) {
 		const struct what_if_row *row = &what_if->rows[i];
 		rows[i] = (struct fact_what_if){
@@ -41,50 +41,45 @@ static bool is_of_framework(const struct events *ring, uint64_t seq)
 }
 
 /* Where a setting of PyTorch could matter; others have their own command. */
-static bool is_asked(const struct build *build)
+static bool is_asked(const struct facts *facts)
 {
 	const struct fact_incident *incident;
 	const struct events *events;
-	if (build->options.without_replay || !build->facts->fatal_incident)
+	if (!facts->fatal_incident)
 		return false;
-	incident = &build->facts->incidents[build->facts->fatal_incident - 1];
-	events = build->run->processes[incident->process].events;
+	incident = &facts->incidents[facts->fatal_incident - 1];
+	events = facts->run->processes[incident->process].events;
 	return incident->device != FACT_NONE && incident->seq &&
 	       (is_of_framework(events, incident->seq) ||
 		is_of_framework(events->framework, incident->seq));
 }
 
-void listen_for_what_ifs(struct build *build, uint32_t process, struct sweep_consumer *consumer)
+struct trace_walk *listen_for_what_ifs(const struct facts *facts,
+				       const struct facts_options *options, uint32_t process,
+				       struct sweep_consumer *consumer)
 {
-	struct trace_walk *walk = NULL;
-
-	if (build->options.whole_replay)
-		walk = replayed_begin(build, process, 0, consumer);
-	else if (is_asked(build))
-		walk = replayed_begin(build, process, STEPS_MAX, consumer);
-	if (walk)
-		build->trace = walk;
+	if (options->whole_replay)
+		return replayed_begin(facts, process, 0, consumer);
+	if (!options->without_replay && is_asked(facts))
+		return replayed_begin(facts, process, STEPS_MAX, consumer);
+	return NULL;
 }
 
-void build_what_ifs(struct build *build)
+struct fact_what_ifs what_ifs_of(const struct facts *facts, struct trace_walk *walk)
 {
-	struct what_if_options options = { .threads = build->options.threads };
+	struct what_if_options options = { .threads = facts->run->threads };
+	struct fact_what_ifs played = { 0 };
 	struct what_if what_if;
 	struct replayed about;
-	struct trace *trace;
+	struct trace *trace = replayed_trace(walk, facts, &about);
 	const char *why;
-	if (!build->trace || build->options.whole_replay)
-		return;
-	trace = replayed_trace(build->trace, build->run, build->facts, build->options.symbols,
-			       &about);
-	build->trace = NULL;
-	if (!trace)
-		return;
-	if (about.incident && trace_refused(trace) &&
-	    what_if_run(trace, &options, build->arena, &what_if, &why)) {
-		build->facts->what_ifs.incident = about.incident->id;
-		build->facts->what_ifs.complete = !trace->old_count;
-		take_rows(build, &what_if);
+
+	if (trace && about.incident && trace_refused(trace) &&
+	    what_if_run(trace, &options, facts->arena, &what_if, &why)) {
+		played.incident = about.incident->id;
+		played.complete = !trace->old_count;
+		take_rows(&played, facts->arena, &what_if);
 	}
 	trace_free(trace);
+	return played;
 }

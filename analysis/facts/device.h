@@ -7,7 +7,14 @@
 #include "analysis/measure/owners.h"
 #include "analysis/facts/moment.h"
 
+/* One process's use of a device. */
+struct device_member {
+	uint32_t process, ordinal;
+};
+
 struct fact_device {
+	struct device_member *members; /* by process, then by ordinal; at least one */
+	size_t member_count;
 	uint32_t ordinal; /* the driver's index in the focus process */
 	uint8_t uuid[16];
 	const char *name, *pci;

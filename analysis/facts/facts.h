@@ -59,7 +59,8 @@ struct facts {
 	/* The open recordings, in the order of processes[], for what walks over events or blocks.
 	 * Call sites in them are merged already. */
 	struct run *run;
-	struct facts_store *store; /* private to facts_build.c */
+	struct arena *arena; /* of the run: what the facts refer to */
+	struct facts_store *store; /* private to explain/facts_build.c */
 };
 
 /* The moment to report for; AUTO: the fatal incident, else the end. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Look-ups in the tables of a process, and what it was doing at a time. */
-#include "analysis/facts/process.h"
+#include "analysis/facts/facts.h"
+#include "analysis/recording/reader.h"
+#include "analysis/replay/run.h"
 
 const struct fact_module *fact_module_at(const struct fact_process *process, uint64_t addr,
 					 uint64_t time_ns)
@@ -15,6 +17,36 @@ const char *fact_function_at(const struct fact_process *process, uint64_t addr,
 						  process->modules };
 
 	return function_at(&functions, addr, module);
+}
+
+void stack_fill(const struct facts *facts, struct fact_stack *stack, uint64_t monotonic_ns)
+{
+	const struct reader *reader = facts->run->processes[stack->process].reader;
+	stack->addrs = reader_stack(reader, stack->id, &stack->depth, &stack->stop);
+	stack->is_joined = reader_stack_is_joined(reader, stack->id);
+	stack->time_ns = reader_realtime(reader, monotonic_ns);
+	if (!stack->depth)
+		stack->id = 0;
+}
+
+const char *fact_hook_name(const struct fact_process *process, unsigned id)
+{
+	if (!id || id >= process->hook_name_count)
+		return NULL;
+	return process->hook_names[id];
+}
+
+uint32_t fact_device_of(const struct fact_process *process, unsigned ordinal)
+{
+	return ordinal < CUF_DEVICES_MAX ? process->device_of[ordinal] : FACT_NONE;
+}
+
+unsigned fact_ordinal_of(const struct fact_process *process, uint32_t device)
+{
+	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++)
+		if (process->device_of[d] == device)
+			return d;
+	return CUF_DEVICE_NONE;
 }
 
 const struct fact_sample *fact_sample_at(const struct fact_process *process, uint64_t time_ns)

@@ -97,11 +97,21 @@ struct fact_process {
 	size_t hook_name_count;
 };
 
+struct facts;
 /* module_at and function_at (recording/fact_types.h) over the tables of a process. */
 const struct fact_module *fact_module_at(const struct fact_process *process, uint64_t addr,
 					 uint64_t time_ns);
 const char *fact_function_at(const struct fact_process *process, uint64_t addr,
 			     const struct fact_module *module);
+
+/* The frames of a stack that has process and id; monotonic_ns: when it was recorded. */
+void stack_fill(const struct facts *facts, struct fact_stack *stack, uint64_t monotonic_ns);
+/* The name of a hook; NULL. */
+const char *fact_hook_name(const struct fact_process *process, unsigned id);
+/* Index into facts.devices; FACT_NONE: the process does not use it. */
+uint32_t fact_device_of(const struct fact_process *process, unsigned ordinal);
+/* The ordinal of a device in a process; CUF_DEVICE_NONE: the process does not use it. */
+unsigned fact_ordinal_of(const struct fact_process *process, uint32_t device);
 
 /* The last one up to a moment, else the first one; NULL: none. */
 const struct fact_sample *fact_sample_at(const struct fact_process *process, uint64_t time_ns);

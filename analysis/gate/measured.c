@@ -11,7 +11,7 @@
 #include "analysis/base/paths.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/explain/facts_build.h"
+#include "analysis/facts/passes/assemble.h"
 #include "analysis/facts/facts.h"
 #include "analysis/gate/account.h"
 #include "analysis/gate/finding.h"
@@ -282,7 +282,7 @@ void measure_run(struct measured *out, const struct facts *facts, struct symbols
 	*out = (struct measured){ .facts = facts, .arena = arena_new() };
 	naming_open(&out->naming, facts, symbols, out->arena);
 	account_begin(&account, facts, facts->run, out->arena);
-	out->peak = facts_at_peak(facts, symbols);
+	out->peak = facts_at_peak(facts);
 	account_end(&account, facts, facts->run);
 	for (int i = 0; i < GROUP_MAX; i++) {
 		out->values[MEASURE_DEVICE_PEAK + i] = account.peak[i];

@@ -370,12 +370,12 @@ bool run_keep_pid(struct run *run, uint32_t pid)
 	return kept;
 }
 
-void run_merge_call_sites(struct run *run, struct symbols *symbols)
+void run_merge_call_sites(struct run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
 		struct run_process *process = &run->processes[i];
 		struct stack_identities merged =
-			stack_identities(process->reader, &process->meta, symbols);
+			stack_identities(process->reader, &process->meta, run->symbols);
 
 		reader_merge_stacks(process->reader, &merged);
 		reader_drop(process->reader, CUF_SEC_STACK_INDEX);

@@ -54,6 +54,9 @@ struct run {
 	size_t run_count, run_number; /* runs in the directory (run_groups.h); which one is open */
 	const char **unreadable; size_t unreadable_count; /* sentences, in the arena */
 	struct pack *pack; /* that it was read from; NULL */
+	/* set by who reads it, borrowed: names of functions in its programs' files; NULL: none */
+	struct symbols *symbols;
+	unsigned threads; /* that read it; 0: as many as there are CPUs */
 };
 
 /* Of a directory with several runs, the last one. */
@@ -80,9 +83,9 @@ void run_fini(struct run *run);
 /* Closes all processes but those of this pid: several after an exec. False: there is none. */
 bool run_keep_pid(struct run *run, uint32_t pid);
 
-/* Makes call sites that print alike one site, in everything that is read from here on. symbols may
- * be NULL: then only the recordings' names are compared. */
-void run_merge_call_sites(struct run *run, struct symbols *symbols);
+/* Makes call sites that print alike one site, in everything that is read from here on. Without
+ * symbols only the recordings' names are compared. */
+void run_merge_call_sites(struct run *run);
 
 /*
  * The blocks live after event seq (CUF_UNKNOWN: now), borrowed until the next call for this

@@ -6,16 +6,17 @@
 #include "analysis/explain/evidence/trace.h"
 
 /* Is it one of the call sites that growth/ calls a leak? */
-static bool is_leak(struct build *build, const struct evidence *evidence, struct event_pass *pass,
+static bool is_leak(const struct evidence *evidence, struct event_pass *pass,
 		    const struct site_trace *trace)
 {
-	for (size_t i = 0; i < build->facts->leak_count; i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
+	for (size_t i = 0; i < evidence->facts->leak_count; i++) {
+		const struct fact_site *site = &evidence->facts->leaks[i];
 
 		if (site->class != CLASS_LEAK)
 			return false;
 		if (site->process == evidence->process && site->device == evidence->device &&
-		    stack_site(build, site->process, site->stack.id, &pass->keys) == trace->stack)
+		    stack_site(evidence->facts, site->process, site->stack.id, &pass->keys) ==
+		    trace->stack)
 			return true;
 	}
 	return false;
@@ -33,12 +34,12 @@ static bool is_cache(const struct event_pass *pass, const struct site_trace *tra
 	       site_trace_arithmetic(trace) >= MOSTLY;
 }
 
-static enum demand_part part_of(struct build *build, const struct evidence *evidence,
+static enum demand_part part_of(const struct evidence *evidence,
 				struct event_pass *pass, const struct site_trace *trace)
 {
 	bool failing = trace->stack == pass->failing;
 
-	if (is_leak(build, evidence, pass, trace))
+	if (is_leak(evidence, pass, trace))
 		return DEMAND_LEAK;
 	if (is_cache(pass, trace))
 		return DEMAND_CACHE;
@@ -64,7 +65,7 @@ static enum demand_part largest_part(const struct demand *demand)
 
 /* What one call site needed more than before; the failed request counts to the site that made it.
  */
-static void add_site(struct build *build, const struct evidence *evidence, struct event_pass *pass,
+static void add_site(const struct evidence *evidence, struct event_pass *pass,
 		     const struct site_trace *trace, struct demand *demand)
 {
 	uint64_t before = site_traces_at_peak(&pass->sites, trace), now = trace->live_bytes;
@@ -72,20 +73,18 @@ static void add_site(struct build *build, const struct evidence *evidence, struc
 	if (trace->stack == pass->failing)
 		now += known_or_zero(evidence->metrics[METRIC_request]);
 	if (now > before)
-		demand->by[part_of(build, evidence, pass, trace)] += now - before;
+		demand->by[part_of(evidence, pass, trace)] += now - before;
 }
 
 /* Loading goes on only if the failed request is part of it; else it had ended. */
-static bool is_loading(struct build *build, const struct evidence *evidence,
-		       struct event_pass *pass)
+static bool is_loading(const struct evidence *evidence, struct event_pass *pass)
 {
 	const struct site_trace *failing = site_traces_of(&pass->sites, pass->failing);
 
-	return failing && part_of(build, evidence, pass, failing) == DEMAND_LOAD;
+	return failing && part_of(evidence, pass, failing) == DEMAND_LOAD;
 }
 
-struct demand demand_of(struct build *build, const struct evidence *evidence,
-			struct event_pass *pass)
+struct demand demand_of(const struct evidence *evidence, struct event_pass *pass)
 {
 	const struct site_traces *sites = &pass->sites;
 	uint64_t request = known_or_zero(evidence->metrics[METRIC_request]);
@@ -97,7 +96,7 @@ struct demand demand_of(struct build *build, const struct evidence *evidence,
 	if (!evidence->incident || !sites->peak_bytes)
 		return demand;
 	for (size_t i = 0; i < sites->count; i++)
-		add_site(build, evidence, pass, &sites->items[i], &demand);
+		add_site(evidence, pass, &sites->items[i], &demand);
 	if (!site_traces_of(sites, pass->failing))
 		demand.by[DEMAND_WORK] += request;
 	demand.grown_bytes = subtract_to_zero(demand.now_bytes, demand.before_bytes);
@@ -108,7 +107,7 @@ struct demand demand_of(struct build *build, const struct evidence *evidence,
 	for (enum demand_part part = 0; part < DEMAND_MAX; part++)
 		demand.by[part] = least_of(demand.by[part], demand.grown_bytes);
 	demand.most = largest_part(&demand);
-	if (demand.most == DEMAND_LOAD && !is_loading(build, evidence, pass))
+	if (demand.most == DEMAND_LOAD && !is_loading(evidence, pass))
 		demand.most = DEMAND_WORK;
 	demand.seconds = (double)subtract_to_zero(pass->last_ns, sites->peak_ns) / 1e9;
 	return demand;

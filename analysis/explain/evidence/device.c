@@ -60,7 +60,7 @@ static void sum_owners(struct evidence *evidence, const struct fact_owner_row *r
 
 /* The process to look at: the largest other one, if it holds at least what was missing. One that is
  * recorded belongs to this run and is nobody to be stopped. */
-static void name_neighbour(struct build *build, struct evidence *evidence,
+static void name_neighbour(struct evidence *evidence,
 			   const struct fact_owner_row *rows, size_t count)
 {
 	const struct fact_owner_row *largest = NULL;
@@ -77,10 +77,11 @@ static void name_neighbour(struct build *build, struct evidence *evidence,
 	metric = largest->recorded ? METRIC_sibling : METRIC_neighbour;
 	evidence->metrics[metric] = largest->bytes;
 	if (largest->name)
-		evidence->options[metric] =
-			arena_format(build->arena, "%s (pid %u)", largest->name, largest->pid);
+		evidence->options[metric] = arena_format(evidence->facts->arena, "%s (pid %u)",
+							 largest->name, largest->pid);
 	else
-		evidence->options[metric] = arena_format(build->arena, "pid %u", largest->pid);
+		evidence->options[metric] = arena_format(evidence->facts->arena, "pid %u",
+							 largest->pid);
 }
 
 /* An arena that doubles asks for more than is needed, and comes down to its need. CUF_UNKNOWN: it
@@ -99,9 +100,9 @@ static uint64_t last_rung(const struct fact_incident *incident)
 
 /* The logical request: a framework's own word is best; physical chunks rolled back around the
  * failure are a lower bound. */
-uint64_t evidence_request(const struct build *build, const struct fact_incident *incident)
+uint64_t evidence_request(const struct facts *facts, const struct fact_incident *incident)
 {
-	const struct events *events = build->run->processes[incident->process].events;
+	const struct events *events = facts->run->processes[incident->process].events;
 	uint64_t rolled_back = 0;
 
 	if (!incident->is_request)
@@ -127,10 +128,10 @@ uint64_t evidence_request(const struct build *build, const struct fact_incident 
 }
 
 /* Free memory of pools that the failed request may not use. */
-static uint64_t in_other_pools(struct build *build, const struct evidence *evidence,
+static uint64_t in_other_pools(const struct evidence *evidence,
 			       const struct fact_fragmentation *holes)
 {
-	const struct events *events = build->run->processes[evidence->process].events;
+	const struct events *events = evidence->facts->run->processes[evidence->process].events;
 	size_t at = events_after(events, evidence->incident->seq - 1);
 	uint64_t bytes = 0, own = 0;
 	if (evidence->incident->kind != CUF_KIND_ASYNC || at >= events->count || !holes)
@@ -145,7 +146,7 @@ static uint64_t in_other_pools(struct build *build, const struct evidence *evide
 
 /* Slack that the failing call cannot draw on: a pool's when the driver is asked, a framework's when
  * somebody else asks. */
-static bool is_foreign(struct build *build, const struct evidence *evidence)
+static bool is_foreign(const struct evidence *evidence)
 {
 	const struct fact_incident *incident = evidence->incident;
 	uint64_t short_of = evidence->metrics[METRIC_shortfall];
@@ -160,7 +161,8 @@ static bool is_foreign(struct build *build, const struct evidence *evidence)
 			return true;
 		if (row->kind == OWNER_FRAMEWORK_SLACK && incident->kind != CUF_KIND_FRAMEWORK &&
 		    !is_known(incident->framework_requested_bytes) &&
-		    !stack_is_framework_call(build, evidence->process, incident->stack.id))
+		    !stack_is_framework_call(evidence->facts, evidence->process,
+					     incident->stack.id))
 			return true;
 	}
 	return false;
@@ -228,8 +230,7 @@ static void note_pin(struct evidence *evidence, const struct fact_pin *pins, siz
 
 /* Would the request fit if free memory were in one piece, and what keeps it apart? Rounding of
  * large blocks is subtracted first, because packing does not recover it. */
-static void set_packing(struct build *build, struct evidence *evidence,
-			const struct fact_device *device)
+static void set_packing(struct evidence *evidence, const struct fact_device *device)
 {
 	const struct fact_incident *incident = evidence->incident;
 	uint64_t *metrics = evidence->metrics, rounding = incident->rounded_bytes,
@@ -250,9 +251,9 @@ static void set_packing(struct build *build, struct evidence *evidence,
 	if (is_known(metrics[METRIC_hole]) && is_known(metrics[METRIC_request]) &&
 	    metrics[METRIC_hole] < metrics[METRIC_request])
 		metrics[METRIC_stranded] = metrics[METRIC_slack];
-	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(build, evidence));
+	evidence_set(evidence, SIGNAL_foreign_caller, is_foreign(evidence));
 	evidence_set(evidence, SIGNAL_stranded,
-		     ratio(in_other_pools(build, evidence, holes), metrics[METRIC_shortfall]));
+		     ratio(in_other_pools(evidence, holes), metrics[METRIC_shortfall]));
 	for (size_t n = 0; holes && n < holes->framework_count; n++) {
 		const struct fact_framework *framework = &holes->frameworks[n];
 		emptyable += known_or_zero(framework->emptyable_bytes);
@@ -314,10 +315,11 @@ static uint64_t count_unseen_libraries(const struct fact_process *process)
 
 /* How much others held before the first allocation of this process, and how much they gained
  * since. A context of ordinary size is allowed for in both. */
-static void set_before(struct build *build, struct evidence *evidence)
+static void set_before(struct evidence *evidence)
 {
-	unsigned ordinal = ordinal_in(build, evidence->device, evidence->process);
-	const struct reader *reader = build->run->processes[evidence->process].reader;
+	unsigned ordinal = fact_ordinal_of(&evidence->facts->processes[evidence->process],
+					   evidence->device);
+	const struct reader *reader = evidence->facts->run->processes[evidence->process].reader;
 	const struct cuf_device *device = NULL;
 	uint64_t *metrics = evidence->metrics, allowance, own;
 
@@ -350,16 +352,16 @@ static void set_before(struct build *build, struct evidence *evidence)
 	evidence_set(evidence, SIGNAL_alone_fits,
 		     ratio(minus(metrics[METRIC_others], allowance), metrics[METRIC_shortfall]));
 	metrics[METRIC_libraries] =
-		count_unseen_libraries(&build->facts->processes[evidence->process]);
+		count_unseen_libraries(&evidence->facts->processes[evidence->process]);
 	evidence_set(evidence, SIGNAL_libraries, (double)metrics[METRIC_libraries]);
 }
 
 /* Use at the peak of the fullest and the emptiest device of the run, in percent. */
-static void set_balance(struct build *build, struct evidence *evidence)
+static void set_balance(struct evidence *evidence)
 {
 	uint64_t fullest = 0, emptiest = 100;
-	for (size_t i = 0; i < build->facts->device_count; i++) {
-		const struct fact_device *device = &build->facts->devices[i];
+	for (size_t i = 0; i < evidence->facts->device_count; i++) {
+		const struct fact_device *device = &evidence->facts->devices[i];
 		uint64_t used;
 		if (!is_known(device->total_bytes) || !device->total_bytes ||
 		    device->peak_bytes > device->total_bytes)
@@ -368,9 +370,9 @@ static void set_balance(struct build *build, struct evidence *evidence)
 		fullest = most_of(used, fullest);
 		emptiest = least_of(used, emptiest);
 	}
-	if (build->facts->device_count < 2)
+	if (evidence->facts->device_count < 2)
 		return;
-	evidence->metrics[METRIC_devices] = build->facts->device_count;
+	evidence->metrics[METRIC_devices] = evidence->facts->device_count;
 	evidence->metrics[METRIC_fullest] = fullest;
 	evidence->metrics[METRIC_emptiest] = emptiest;
 	evidence_set(evidence, SIGNAL_imbalance, (double)(fullest - emptiest) / 100);
@@ -449,7 +451,7 @@ static bool locks_host_memory(const struct fact_incident *incident)
 
 /* A refused page-lock leaves its error behind: the next launch reports it, with the device half
  * empty. NULL: neither. */
-static const struct fact_incident *refused_page_lock(struct build *build,
+static const struct fact_incident *refused_page_lock(const struct facts *facts,
 						     const struct fact_incident *incident)
 {
 	uint64_t room = UINT64_MAX;
@@ -459,8 +461,8 @@ static const struct fact_incident *refused_page_lock(struct build *build,
 	
 	if (locks_host_memory(incident))
 		return incident;
-	for (size_t n = 0; !incident->is_request && n < build->facts->incident_count; n++) {
-		const struct fact_incident *earlier = &build->facts->incidents[n];
+	for (size_t n = 0; !incident->is_request && n < facts->incident_count; n++) {
+		const struct fact_incident *earlier = &facts->incidents[n];
 		if (earlier->process == incident->process && earlier->seq < incident->seq &&
 		    locks_host_memory(earlier) && incident->free_bytes >= room)
 			return earlier;
@@ -468,9 +470,10 @@ static const struct fact_incident *refused_page_lock(struct build *build,
 	return NULL;
 }
 
-static void set_page_lock(struct build *build, struct evidence *evidence)
+static void set_page_lock(struct evidence *evidence)
 {
-	const struct fact_incident *refused = refused_page_lock(build, evidence->incident);
+	const struct fact_incident *refused = refused_page_lock(evidence->facts,
+								evidence->incident);
 	evidence_set(evidence, SIGNAL_host_request, refused != NULL);
 	if (!refused)
 		return;
@@ -480,17 +483,17 @@ static void set_page_lock(struct build *build, struct evidence *evidence)
 
 /* Without a device only page-locked memory is examined. Without an incident the state is that of
  * the device's moment. */
-void evidence_device(struct build *build, struct evidence *evidence)
+void evidence_device(struct evidence *evidence)
 {
 	const struct fact_device *device = NULL;
 	const struct fact_incident *incident = evidence->incident;
 	uint64_t *metrics = evidence->metrics;
 	uint32_t pid;
 
-	if (evidence->device < build->facts->device_count)
-		device = &build->facts->devices[evidence->device];
+	if (evidence->device < evidence->facts->device_count)
+		device = &evidence->facts->devices[evidence->device];
 	if (incident) {
-		metrics[METRIC_request] = evidence_request(build, incident);
+		metrics[METRIC_request] = evidence_request(evidence->facts, incident);
 		metrics[METRIC_free] = incident->free_bytes;
 		if (is_known(incident->total_bytes))
 			metrics[METRIC_total] = incident->total_bytes;
@@ -501,10 +504,10 @@ void evidence_device(struct build *build, struct evidence *evidence)
 		metrics[METRIC_total] = device->total_bytes;
 	}
 	if (incident)
-		set_page_lock(build, evidence);
+		set_page_lock(evidence);
 	if (!device)
 		return;
-	pid = build->facts->processes[evidence->process].pid;
+	pid = evidence->facts->processes[evidence->process].pid;
 	if (incident)
 		sum_owners(evidence, incident->owners, incident->owner_count, pid);
 	else
@@ -512,13 +515,13 @@ void evidence_device(struct build *build, struct evidence *evidence)
 	if (incident && !incident->owner_count)
 		metrics[METRIC_mine] = metrics[METRIC_others] = metrics[METRIC_slack] =
 			metrics[METRIC_others_run] = CUF_UNKNOWN;
-	set_balance(build, evidence);
+	set_balance(evidence);
 	if (!incident)
 		return;
 	set_room(evidence);
-	name_neighbour(build, evidence, incident->owners, incident->owner_count);
-	set_packing(build, evidence, device);
-	set_before(build, evidence);
+	name_neighbour(evidence, incident->owners, incident->owner_count);
+	set_packing(evidence, device);
+	set_before(evidence);
 	evidence_set(evidence, SIGNAL_others_run,
 		     ratio(metrics[METRIC_others_run], metrics[METRIC_shortfall]));
 	static const enum signal shown_by_failure[] = {

@@ -196,7 +196,7 @@ static void follow_event(struct event_pass *pass, const struct cuf_event *event)
 	case CUF_OP_ALLOC: follow_alloc(pass, event); break;
 	case CUF_OP_FREE: follow_free(pass, event); break;
 	case CUF_OP_FREE_MEMORY:
-		hook = hook_name(pass->build, pass->of.process, event->hook);
+		hook = fact_hook_name(&pass->facts->processes[pass->of.process], event->hook);
 		if (hook && !strncmp(hook, "cuMemGetInfo", 12)) {
 			pass->query_seq = event->seq;
 			pass->since_query = 0;
@@ -228,14 +228,14 @@ static bool is_followed(const struct event_pass *pass, const struct cuf_event *e
 /* A call site begins outside of the allocator's library. */
 static uint32_t site_of(struct event_pass *pass, uint32_t stack)
 {
-	return stack_site(pass->build, pass->of.process, stack, &pass->keys);
+	return stack_site(pass->facts, pass->of.process, stack, &pass->keys);
 }
 
 /* Call sites start with what is live at the moment and was allocated before the kept events. */
 static void seed_live(struct event_pass *pass, const struct events *events)
 {
 	bool exact;
-	const struct liveset *live = run_live(&pass->build->run->processes[pass->of.process],
+	const struct liveset *live = run_live(&pass->facts->run->processes[pass->of.process],
 					      pass->until, &exact);
 	size_t at = 0;
 
@@ -319,15 +319,15 @@ static bool take_row(void *state, const struct sweep_row *row)
 	return true;
 }
 
-static struct event_pass *pass_new(const struct build *build, const struct event_pass_of *of)
+static struct event_pass *pass_new(const struct facts *facts, const struct event_pass_of *of)
 {
-	const struct events *events = build->run->processes[of->process].events;
+	const struct events *events = facts->run->processes[of->process].events;
 	struct event_pass *pass = xalloc_zeroed(1, sizeof *pass);
 
-	pass->build = build;
+	pass->facts = facts;
 	pass->of = *of;
 	pass->until = of->incident ? of->incident->seq : CUF_UNKNOWN;
-	pass->ordinal = ordinal_in(build, of->device, of->process);
+	pass->ordinal = fact_ordinal_of(&facts->processes[of->process], of->device);
 	pass->framework = has_framework_blocks(events);
 	pass->freed_sizes.stride = 1;
 	if (is_known(of->total)) {
@@ -347,7 +347,7 @@ static struct event_pass *pass_new(const struct build *build, const struct event
 /* Whether older events were overwritten, so that what they left is needed before the sweep. */
 static bool is_cut(const struct event_pass *pass, const struct events **followed)
 {
-	const struct events *events = pass->build->run->processes[pass->of.process].events;
+	const struct events *events = pass->facts->run->processes[pass->of.process].events;
 
 	*followed = pass->framework ? events->framework : events;
 	return (*followed)->complete_since != 0;
@@ -365,10 +365,11 @@ static struct sweep_consumer pass_begin(struct event_pass *pass)
 	return (struct sweep_consumer){ take_row, pass };
 }
 
-void event_pass_listen(struct build *build, uint32_t process, struct sweep_consumer *consumer)
+struct event_pass *event_pass_listen(const struct facts *facts, uint32_t process,
+				     struct sweep_consumer *consumer)
 {
-	const struct fact_process *whose = &build->facts->processes[process];
-	struct run_process *from = &build->run->processes[process];
+	const struct fact_process *whose = &facts->processes[process];
+	struct run_process *from = &facts->run->processes[process];
 	const struct fact_incident *incident;
 	const struct cuf_device *device;
 	struct event_pass_of of = { .process = process };
@@ -376,24 +377,24 @@ void event_pass_listen(struct build *build, uint32_t process, struct sweep_consu
 	const struct events *followed;
 
 	if (!whose->fatal_incident)
-		return;
-	of.incident = incident = &build->facts->incidents[whose->fatal_incident - 1];
+		return NULL;
+	of.incident = incident = &facts->incidents[whose->fatal_incident - 1];
 	of.device = incident->device;
-	if (of.device == FACT_NONE || ordinal_in(build, of.device, process) == CUF_DEVICE_NONE)
-		return;
-	of.request = evidence_request(build, incident);
+	if (of.device == FACT_NONE || fact_ordinal_of(whose, of.device) == CUF_DEVICE_NONE)
+		return NULL;
+	of.request = evidence_request(facts, incident);
 	of.total = incident->total_bytes;
-	device = reader_at(from->reader, CUF_SEC_DEVICES, ordinal_in(build, of.device, process));
+	device = reader_at(from->reader, CUF_SEC_DEVICES, fact_ordinal_of(whose, of.device));
 	if (!is_known(of.total) && device)
 		of.total = device->total_bytes;
-	pass = pass_new(build, &of);
+	pass = pass_new(facts, &of);
 	/* what was live then would have to be made twice */
 	if (is_cut(pass, &followed) && !run_is_at(from, pass->until)) {
 		event_pass_fini(pass);
-		return;
+		return NULL;
 	}
 	*consumer = pass_begin(pass);
-	build->event_passes[process] = pass;
+	return pass;
 }
 
 /* Whether a pass of the second sweep was about just this, and tells of the family. */
@@ -406,30 +407,30 @@ static bool fits(struct event_pass *pass, const struct event_pass_of *of, uint64
 	return !first_seq || (!pass->large.are_many && take_family(pass, unit, first_seq));
 }
 
-struct event_pass *event_pass_for(struct build *build, const struct evidence *evidence)
+struct event_pass *event_pass_for(const struct evidence *evidence, struct event_pass **heard)
 {
 	const struct evidence_signal *family = &evidence->signals[SIGNAL_family];
 	const struct event_pass_of of = { evidence->process, evidence->device, evidence->incident,
 					  evidence->metrics[METRIC_request],
 					  evidence->metrics[METRIC_total] };
-	struct event_pass *pass = build->event_passes[of.process];
+	struct event_pass *pass = heard ? *heard : NULL;
 	uint64_t unit = evidence->metrics[METRIC_unit], first_seq = 0;
 	struct sweep_consumer consumer;
 
 	if (family->seq_count && evidence->metrics[METRIC_family] != CUF_UNKNOWN)
 		first_seq = family->seqs[0];
 	if (pass && pass->of.incident == of.incident) {
-		build->event_passes[of.process] = NULL;
+		*heard = NULL;
 		if (fits(pass, &of, unit, first_seq))
 			return pass;
 		event_pass_fini(pass);
 	}
-	pass = pass_new(build, &of);
+	pass = pass_new(evidence->facts, &of);
 	pass->is_late = true;
 	pass->unit = unit;
 	pass->family_first = first_seq;
 	consumer = pass_begin(pass);
-	sweep_events(build->run->processes[of.process].events, &consumer, 1);
+	sweep_events(evidence->facts->run->processes[of.process].events, &consumer, 1);
 	return pass;
 }
 

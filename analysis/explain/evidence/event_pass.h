@@ -49,7 +49,7 @@ struct large_blocks {
 };
 
 struct event_pass {
-	const struct build *build;
+	const struct facts *facts;
 	struct event_pass_of of;
 	uint64_t until; /* seq */
 	struct large_blocks large;
@@ -81,7 +81,10 @@ struct event_pass {
 };
 
 /* Takes part in the second sweep of a process: the pass of its fatal incident, if it has one. */
-void event_pass_listen(struct build *build, uint32_t process, struct sweep_consumer *consumer);
-/* The pass for this evidence. The caller ends it with event_pass_fini. */
-struct event_pass *event_pass_for(struct build *build, const struct evidence *evidence);
+struct event_pass *event_pass_listen(const struct facts *facts, uint32_t process,
+				     struct sweep_consumer *consumer);
+/* The pass for this evidence: the one that heard the second sweep where it fits, which is taken,
+ * else one of its own. heard: NULL, or it points at NULL: there is none. The caller ends it with
+ * event_pass_fini. */
+struct event_pass *event_pass_for(const struct evidence *evidence, struct event_pass **heard);
 void event_pass_fini(struct event_pass *pass); /* NULL is fine */

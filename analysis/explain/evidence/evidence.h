@@ -12,7 +12,7 @@
 #pragma once
 
 #include "analysis/explain/evidence/demand.h"
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 /* SETTING and FRACTION print as they are typed on a command line: 16384, 0.85. */
 enum metric_unit {
@@ -58,6 +58,7 @@ struct evidence_signal {
 };
 
 struct evidence {
+	const struct facts *facts;
 	uint32_t process, device;
 	const struct fact_incident *incident;
 	uint64_t metrics[METRIC_MAX];

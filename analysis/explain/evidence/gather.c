@@ -67,10 +67,10 @@ static double factor_if(bool fault, double factor)
 }
 
 /* Each fault multiplies: two are worse than one. */
-static void judge_quality(struct build *build, struct evidence *evidence)
+static void judge_quality(struct evidence *evidence)
 {
-	const struct fact_process *process = &build->facts->processes[evidence->process];
-	const struct reader *reader = build->run->processes[evidence->process].reader;
+	const struct fact_process *process = &evidence->facts->processes[evidence->process];
+	const struct reader *reader = evidence->facts->run->processes[evidence->process].reader;
 	const struct fact_incident *incident = evidence->incident;
 	const uint64_t *metrics = evidence->metrics;
 	bool device = evidence->device != FACT_NONE;
@@ -93,7 +93,7 @@ static void judge_quality(struct build *build, struct evidence *evidence)
 		{ factor_if(!device && process->host_mode == CUF_HOST_OFF, 0.7),
 		  "host memory was not recorded (host=off)" },
 	};
-	const char **lacks = arena_zeroed(build->arena, sizeof faults / sizeof *faults,
+	const char **lacks = arena_zeroed(evidence->facts->arena, sizeof faults / sizeof *faults,
 					  sizeof *lacks);
 
 	evidence->quality = 1;
@@ -121,10 +121,11 @@ static void set_outcome(struct evidence *evidence)
 		evidence_show(evidence, SIGNAL_retried, incident->attempts[i].seq);
 }
 
-static struct evidence empty_evidence(uint32_t process, uint32_t device,
+static struct evidence empty_evidence(const struct facts *facts, uint32_t process, uint32_t device,
 				      const struct fact_incident *incident)
 {
-	struct evidence evidence = { .process = process,
+	struct evidence evidence = { .facts = facts,
+				     .process = process,
 				     .device = device,
 				     .incident = incident,
 				     .runtime = "" };
@@ -139,27 +140,27 @@ static struct evidence empty_evidence(uint32_t process, uint32_t device,
 	return evidence;
 }
 
-struct evidence evidence_of(struct build *build, uint32_t process, uint32_t device,
-			    const struct fact_incident *incident)
+struct evidence evidence_of(const struct facts *facts, uint32_t process, uint32_t device,
+			    const struct fact_incident *incident, struct event_pass **heard)
 {
-	struct evidence evidence = empty_evidence(process, device, incident);
+	struct evidence evidence = empty_evidence(facts, process, device, incident);
 
-	evidence.framework = framework_of(&build->facts->processes[process], device == FACT_NONE);
+	evidence.framework = framework_of(&facts->processes[process], device == FACT_NONE);
 	set_outcome(&evidence);
-	evidence_device(build, &evidence);
+	evidence_device(&evidence);
 	/* What was survived needs no further explanation, so its history is not read. */
 	if (!evidence_holds(&evidence, SIGNAL_survived)) {
 		struct history history;
 		bool kv_grows;
 
-		evidence_live(build, &evidence);
-		history = evidence_trace(build, &evidence);
-		kv_grows = evidence_growth(build, &evidence);
-		evidence_host(build, &evidence);
+		evidence_live(&evidence);
+		history = evidence_trace(&evidence, heard);
+		kv_grows = evidence_growth(&evidence);
+		evidence_host(&evidence);
 		evidence = evidence_adjust(&evidence, &history, kv_grows);
-		evidence_settings(build, &evidence);
+		evidence_settings(&evidence);
 		evidence_removals(&evidence);
 	}
-	judge_quality(build, &evidence);
+	judge_quality(&evidence);
 	return evidence;
 }

@@ -7,6 +7,9 @@
 
 #include "analysis/explain/evidence/evidence.h"
 
-/* incident NULL: of how the process ended; device FACT_NONE: of the host only. */
-struct evidence evidence_of(struct build *build, uint32_t process, uint32_t device,
-			    const struct fact_incident *incident);
+struct event_pass;
+
+/* incident NULL: of how the process ended; device FACT_NONE: of the host only. heard: as for
+ * event_pass_for. */
+struct evidence evidence_of(const struct facts *facts, uint32_t process, uint32_t device,
+			    const struct fact_incident *incident, struct event_pass **heard);

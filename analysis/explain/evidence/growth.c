@@ -44,12 +44,13 @@ static double above_zero(double value)
 }
 
 /* Rates of several leaks add up; so do the bounds of their intervals. */
-static void add_leak(struct build *build, const struct fact_site *site, struct growth_sums *sums)
+static void add_leak(const struct facts *facts, const struct fact_site *site,
+		     struct growth_sums *sums)
 {
 	sums->leaked += site->bytes;
 	sums->shared += site->shared_bytes;
 	if (site->kind != CUF_KIND_HOST &&
-	    stack_hints(build, site->process, site->stack.id) & HINT_KV)
+	    stack_hints(facts, site->process, site->stack.id) & HINT_KV)
 		sums->kv_leaked += site->bytes;
 	sums->per_request_known |= site->per_request_bytes != CUF_UNKNOWN;
 	fact_rate_add(&sums->rate, site);
@@ -109,10 +110,10 @@ static uint64_t threads_since(const struct fact_process *process, const struct f
 /* Live blocks of about one size, one for each of several threads: work of the same time. A thread
  * that found no segment in the ring has blocks without events; half of them must have some. Threads
  * that come and go one after another are a few at a time. */
-static bool is_of_threads(const struct build *build, const struct fact_site *site)
+static bool is_of_threads(const struct facts *facts, const struct fact_site *site)
 {
 	uint64_t known = least_of(site->alloc_count, site->count);
-	uint64_t at_a_time = threads_since(&build->facts->processes[site->process], site);
+	uint64_t at_a_time = threads_since(&facts->processes[site->process], site);
 
 	return site->is_alike && site->count >= REPEATS_LEAST && site->threads >= REPEATS_LEAST &&
 	       known * 2 >= site->count && site->threads * 4ull >= known * 3 &&
@@ -137,40 +138,39 @@ static bool is_round(const struct fact_site *site)
 /* Weights are loaded once. Anything else that is read may be an answer to a request, so it is
  * loading only while nothing else comes and goes, not in several threads at once, and not where the
  * same was read and freed before. */
-static bool is_loading(const struct build *build, const struct fact_site *site)
+static bool is_loading(const struct facts *facts, const struct fact_site *site)
 {
 	unsigned hints;
 
 	if (site->kind != CUF_KIND_HOST || site->bytes < NOTABLE_BYTES)
 		return false;
-	hints = stack_hints(build, site->process, site->stack.id);
-	return hints & HINT_WEIGHTS ||
-	       (hints & HINT_READS && is_one_pass(site) && !is_of_threads(build, site) &&
-		!is_round(site));
+	hints = stack_hints(facts, site->process, site->stack.id);
+	return hints & HINT_WEIGHTS || (hints & HINT_READS && is_one_pass(site) &&
+					!is_of_threads(facts, site) && !is_round(site));
 }
 
 /* The same of the tasks of an event loop, which are not seen one by one. What such a program keeps
  * of each turn comes with what the turn needs and frees. */
-static bool is_of_tasks(const struct build *build, const struct fact_site *site)
+static bool is_of_tasks(const struct facts *facts, const struct fact_site *site)
 {
 	const unsigned loads = HINT_READS | HINT_WEIGHTS;
 
 	return site->is_alike && site->count >= SERIES_LEAST && is_one_pass(site) &&
-	       (stack_hints(build, site->process, site->stack.id) & (loads | HINT_TASK)) ==
+	       (stack_hints(facts, site->process, site->stack.id) & (loads | HINT_TASK)) ==
 		       HINT_TASK;
 }
 
-static bool is_parallel(const struct build *build, const struct fact_site *site)
+static bool is_parallel(const struct facts *facts, const struct fact_site *site)
 {
 	return site->count && site->bytes / site->count >= FEW_BYTES &&
-	       (is_of_threads(build, site) || is_of_tasks(build, site));
+	       (is_of_threads(facts, site) || is_of_tasks(facts, site));
 }
 
 /* The same line of the program. */
-static bool is_same_row(const struct build *build, const struct fact_site *site,
+static bool is_same_row(const struct facts *facts, const struct fact_site *site,
 			const struct fact_site *other)
 {
-	const struct reader *reader = build->run->processes[site->process].reader;
+	const struct reader *reader = facts->run->processes[site->process].reader;
 
 	return site->kind == other->kind && site->process == other->process &&
 	       reader_place(reader, site->stack.id) == reader_place(reader, other->stack.id);
@@ -178,19 +178,18 @@ static bool is_same_row(const struct build *build, const struct fact_site *site,
 
 /* What a piece of work needs is more than its largest block: all that its line holds, where those
  * blocks are a good part of it. */
-static bool is_of_parallel_row(const struct build *build, const struct fact_site *site)
+static bool is_of_parallel_row(const struct facts *facts, const struct fact_site *site)
 {
-	const struct facts *facts = build->facts;
 	uint64_t parallel = 0, row = 0;
 
-	if (is_parallel(build, site))
+	if (is_parallel(facts, site))
 		return true;
 	for (size_t i = 0; i < facts->leak_count; i++) {
 		const struct fact_site *other = &facts->leaks[i];
-		if (!is_same_row(build, site, other))
+		if (!is_same_row(facts, site, other))
 			continue;
 		row += other->bytes;
-		if (other->class != CLASS_LEAK && is_parallel(build, other))
+		if (other->class != CLASS_LEAK && is_parallel(facts, other))
 			parallel += other->bytes;
 	}
 	return parallel && parallel * PARALLEL_PART >= row;
@@ -198,9 +197,8 @@ static bool is_of_parallel_row(const struct build *build, const struct fact_site
 
 /* Growth in one pass, next to a full cache that holds more, is one large request: no turns
  * were seen that keep something. */
-static bool is_beside_cache(const struct build *build, const struct fact_site *site)
+static bool is_beside_cache(const struct facts *facts, const struct fact_site *site)
 {
-	const struct facts *facts = build->facts;
 
 	for (size_t i = 0; is_one_pass(site) && i < facts->leak_count; i++) {
 		const struct fact_site *other = &facts->leaks[i];
@@ -212,35 +210,34 @@ static bool is_beside_cache(const struct build *build, const struct fact_site *s
 }
 
 /* What grows without being proven a leak counts where memory ran out: then it took part in it. */
-static bool counts_as_leak(const struct build *build, const struct evidence *evidence,
-			   const struct fact_site *site)
+static bool counts_as_leak(const struct evidence *evidence, const struct fact_site *site)
 {
 	bool failed = evidence->incident ||
-		      build->facts->processes[evidence->process].end == END_OOM_KILLED;
+		      evidence->facts->processes[evidence->process].end == END_OOM_KILLED;
 	if (site->class == CLASS_LEAK)
 		return true;
 	return site->class == CLASS_GROWING && failed && !site->is_doubling &&
-	       !is_loading(build, site) && !is_of_parallel_row(build, site) && !is_round(site) &&
-	       !is_beside_cache(build, site);
+		!is_loading(evidence->facts, site) && !is_of_parallel_row(evidence->facts, site) &&
+		!is_round(site) && !is_beside_cache(evidence->facts, site);
 }
 
 /* Over all call sites of this process: leaks, and caches that stopped growing. */
-static struct growth_sums sum_sites(struct build *build, const struct evidence *evidence, bool host)
+static struct growth_sums sum_sites(const struct evidence *evidence, bool host)
 {
 	struct growth_sums sums = { 0 };
 
-	for (size_t i = 0; i < build->facts->leak_count; i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
+	for (size_t i = 0; i < evidence->facts->leak_count; i++) {
+		const struct fact_site *site = &evidence->facts->leaks[i];
 		if (!is_here(evidence, site, host))
 			continue;
 		sums.any_site = true;
 		if (site->cycles > sums.cycles)
 			sums.cycles = site->cycles;
-		if (counts_as_leak(build, evidence, site))
-			add_leak(build, site, &sums);
+		if (counts_as_leak(evidence, site))
+			add_leak(evidence->facts, site, &sums);
 		else if (site->class == CLASS_BOUNDED_CACHE)
 			add_cache(site, &sums);
-		if (host && is_loading(build, site))
+		if (host && is_loading(evidence->facts, site))
 			add_loaded(site, &sums);
 	}
 	return sums;
@@ -249,10 +246,10 @@ static struct growth_sums sum_sites(struct build *build, const struct evidence *
 /* ---- what shows it ---- */
 
 /* Up to two of the last allocations of a call site before the failure. */
-static void show_allocations(struct build *build, struct evidence *evidence, enum signal signal,
+static void show_allocations(struct evidence *evidence, enum signal signal,
 			     const struct fact_site *site)
 {
-	const struct events *events = build->run->processes[evidence->process].events;
+	const struct events *events = evidence->facts->run->processes[evidence->process].events;
 	const struct fact_incident *incident = evidence->incident;
 
 	if (site->kind == CUF_KIND_FRAMEWORK)
@@ -267,20 +264,20 @@ static void show_allocations(struct build *build, struct evidence *evidence, enu
 }
 
 /* The largest leak stands for all: leaks come first, then what grows, each by size. */
-static void show_leak(struct build *build, struct evidence *evidence, enum signal signal, bool host)
+static void show_leak(struct evidence *evidence, enum signal signal, bool host)
 {
 	struct evidence_signal *shown = &evidence->signals[signal];
 
-	for (size_t i = 0; i < build->facts->leak_count; i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
+	for (size_t i = 0; i < evidence->facts->leak_count; i++) {
+		const struct fact_site *site = &evidence->facts->leaks[i];
 		if (site->class > CLASS_GROWING)
 			return;
-		if (!is_here(evidence, site, host) || !counts_as_leak(build, evidence, site))
+		if (!is_here(evidence, site, host) || !counts_as_leak(evidence, site))
 			continue;
 		shown->stack = site->stack.id;
 		shown->time_ns = site->last_ns;
 		if (!host)
-			show_allocations(build, evidence, signal, site);
+			show_allocations(evidence, signal, site);
 		return;
 	}
 }
@@ -305,10 +302,9 @@ static uint64_t seconds_until(uint64_t bytes, double slope)
 }
 
 /* The fastest rate gives the least time. While the run goes on, its largest burst counts, too. */
-static void set_left(const struct build *build, struct evidence *evidence,
-		     const struct growth_sums *sums)
+static void set_left(struct evidence *evidence, const struct growth_sums *sums)
 {
-	const struct judgement *judgement = build->facts->judgement;
+	const struct judgement *judgement = evidence->facts->judgement;
 	uint64_t *metrics = evidence->metrics;
 	uint64_t free_bytes = metrics[METRIC_free];
 
@@ -338,9 +334,9 @@ static double leak_share(const struct evidence *evidence, uint64_t leaked)
 }
 
 /* True: more than half of what leaks is a KV cache. */
-static bool device_growth(struct build *build, struct evidence *evidence)
+static bool device_growth(struct evidence *evidence)
 {
-	struct growth_sums sums = sum_sites(build, evidence, false);
+	struct growth_sums sums = sum_sites(evidence, false);
 	uint64_t *metrics = evidence->metrics;
 
 	if (!sums.any_site)
@@ -359,10 +355,10 @@ static bool device_growth(struct build *build, struct evidence *evidence)
 	if (sums.slope > 0)
 		metrics[METRIC_slope] = bytes_per_s(sums.slope);
 	if (!evidence->incident)
-		set_left(build, evidence, &sums);
+		set_left(evidence, &sums);
 	evidence_set(evidence, SIGNAL_growing, sums.per_request_known);
-	show_leak(build, evidence, SIGNAL_leak, false);
-	show_leak(build, evidence, SIGNAL_growing, false);
+	show_leak(evidence, SIGNAL_leak, false);
+	show_leak(evidence, SIGNAL_growing, false);
 	return sums.kv_leaked * 2 > sums.leaked;
 }
 
@@ -378,15 +374,15 @@ static const struct fact_site *larger(const struct fact_site *most, const struct
 	return !most || site->bytes > most->bytes ? site : most;
 }
 
-static struct patterns find_patterns(const struct build *build, const struct evidence *evidence)
+static struct patterns find_patterns(const struct evidence *evidence)
 {
 	struct patterns found = { 0 };
 
-	for (size_t i = 0; i < build->facts->leak_count; i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
+	for (size_t i = 0; i < evidence->facts->leak_count; i++) {
+		const struct fact_site *site = &evidence->facts->leaks[i];
 		if (!is_here(evidence, site, true) || site->class == CLASS_LEAK)
 			continue;
-		if (is_parallel(build, site))
+		if (is_parallel(evidence->facts, site))
 			found.parallel = larger(found.parallel, site);
 		if (site->is_doubling) {
 			found.doubling = larger(found.doubling, site);
@@ -398,16 +394,16 @@ static struct patterns find_patterns(const struct build *build, const struct evi
 		found.round_bytes += site->bytes;
 		found.before_bytes += site->before_bytes;
 	}
-	for (size_t i = 0; found.parallel && i < build->facts->leak_count; i++)
-		if (is_same_row(build, found.parallel, &build->facts->leaks[i]) &&
-		    is_of_parallel_row(build, &build->facts->leaks[i]))
-			found.parallel_bytes += build->facts->leaks[i].bytes;
+	for (size_t i = 0; found.parallel && i < evidence->facts->leak_count; i++)
+		if (is_same_row(evidence->facts, found.parallel, &evidence->facts->leaks[i]) &&
+		    is_of_parallel_row(evidence->facts, &evidence->facts->leaks[i]))
+			found.parallel_bytes += evidence->facts->leaks[i].bytes;
 	return found;
 }
 
-static void set_pattern(struct build *build, struct evidence *evidence)
+static void set_pattern(struct evidence *evidence)
 {
-	struct patterns found = find_patterns(build, evidence);
+	struct patterns found = find_patterns(evidence);
 	uint64_t *metrics = evidence->metrics;
 
 	if (found.parallel) {
@@ -432,11 +428,11 @@ static void set_pattern(struct build *build, struct evidence *evidence)
 }
 
 /* The line of the program that grew most, all its call sites together. */
-static void set_grown(struct build *build, struct evidence *evidence)
+static void set_grown(struct evidence *evidence)
 {
 	enum { LOOKED_AT = 64 };
-	const struct reader *reader = build->run->processes[evidence->process].reader;
-	const struct facts *facts = build->facts;
+	const struct facts *facts = evidence->facts;
+	const struct reader *reader = facts->run->processes[evidence->process].reader;
 	size_t count = least_of(facts->growth_count, LOOKED_AT);
 	uint64_t most = 0;
 
@@ -458,12 +454,12 @@ static void set_grown(struct build *build, struct evidence *evidence)
 }
 
 /* Metrics only: the signals are shares of resident memory, which evidence_host knows. */
-static void host_growth(struct build *build, struct evidence *evidence)
+static void host_growth(struct evidence *evidence)
 {
-	struct growth_sums sums = sum_sites(build, evidence, true);
+	struct growth_sums sums = sum_sites(evidence, true);
 	uint64_t *metrics = evidence->metrics;
 
-	if (build->facts->processes[evidence->process].host_mode == CUF_HOST_OFF)
+	if (evidence->facts->processes[evidence->process].host_mode == CUF_HOST_OFF)
 		return;
 	if (evidence->device == FACT_NONE) {
 		metrics[METRIC_plateau] = sums.plateau;
@@ -473,8 +469,8 @@ static void host_growth(struct build *build, struct evidence *evidence)
 	if (sums.loaded)
 		metrics[METRIC_host_churned] = sums.churn_bytes;
 	evidence->signals[SIGNAL_host_loading].stack = sums.loaded_stack;
-	set_pattern(build, evidence);
-	set_grown(build, evidence);
+	set_pattern(evidence);
+	set_grown(evidence);
 	if (!sums.leaked)
 		return;
 	metrics[METRIC_host_leaked] = sums.leaked;
@@ -485,14 +481,14 @@ static void host_growth(struct build *build, struct evidence *evidence)
 	if (sums.slope > 0)
 		metrics[METRIC_host_slope] = bytes_per_s(sums.slope);
 	evidence_set(evidence, SIGNAL_host_growing, sums.per_request_known);
-	show_leak(build, evidence, SIGNAL_host_leak, true);
-	show_leak(build, evidence, SIGNAL_host_growing, true);
+	show_leak(evidence, SIGNAL_host_leak, true);
+	show_leak(evidence, SIGNAL_host_growing, true);
 }
 
-bool evidence_growth(struct build *build, struct evidence *evidence)
+bool evidence_growth(struct evidence *evidence)
 {
-	bool kv_grows = device_growth(build, evidence);
+	bool kv_grows = device_growth(evidence);
 
-	host_growth(build, evidence);
+	host_growth(evidence);
 	return kv_grows;
 }

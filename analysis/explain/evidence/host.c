@@ -19,14 +19,14 @@ static uint64_t rounding_of(const struct cuf_block *block)
 }
 
 /* Page-locked memory at the moment, and how much of it may be rounding. */
-static void set_pinned(struct build *build, struct evidence *evidence)
+static void set_pinned(struct evidence *evidence)
 {
 	uint64_t until = evidence->incident ? evidence->incident->seq : CUF_UNKNOWN;
 	uint64_t pinned = 0, rounded = 0, sizes = 0; /* sizes: a bit for each power of two */
 	size_t at = 0;
 	bool exact;
-	const struct liveset *live = run_live(&build->run->processes[evidence->process], until,
-					      &exact);
+	const struct liveset *live = run_live(&evidence->facts->run->processes[evidence->process],
+					      until, &exact);
 
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		bool locked = block->kind == CUF_KIND_PINNED || block->kind == CUF_KIND_REGISTERED;
@@ -269,9 +269,9 @@ static void set_growth(const struct fact_process *process, struct evidence *evid
 
 /* What the process requested at last and would have touched next: with it the cgroup is beyond its
  * limit. The call site is the one that made the largest block of that time. */
-static void set_jump(struct build *build, struct evidence *evidence)
+static void set_jump(struct evidence *evidence)
 {
-	const struct fact_process *process = &build->facts->processes[evidence->process];
+	const struct fact_process *process = &evidence->facts->processes[evidence->process];
 	uint64_t *metrics = evidence->metrics, cgroup = metrics[METRIC_cgroup];
 	uint64_t limit = process->host.cgroup_max_bytes, jump = process->untouched_bytes;
 	const struct fact_site *largest = NULL;
@@ -284,8 +284,8 @@ static void set_jump(struct build *build, struct evidence *evidence)
 	metrics[METRIC_host_jump] = jump;
 	metrics[METRIC_host_asked] = cgroup + jump;
 	evidence_set(evidence, SIGNAL_host_jump, evidence_ratio(jump, limit));
-	for (size_t i = 0; i < build->facts->leak_count; i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
+	for (size_t i = 0; i < evidence->facts->leak_count; i++) {
+		const struct fact_site *site = &evidence->facts->leaks[i];
 		if (site->process == evidence->process && site->kind == CUF_KIND_HOST &&
 		    site->last_ns + LATE_NS >= process->end_ns &&
 		    (!largest || site->largest_bytes > largest->largest_bytes))
@@ -353,9 +353,9 @@ static uint64_t live_bytes(const struct fact_host *host)
 	       known_or_zero(host->maps.anonymous_bytes) + known_or_zero(host->maps.shared_bytes);
 }
 
-void evidence_host(struct build *build, struct evidence *evidence)
+void evidence_host(struct evidence *evidence)
 {
-	const struct fact_process *process = &build->facts->processes[evidence->process];
+	const struct fact_process *process = &evidence->facts->processes[evidence->process];
 	const struct fact_host *host = &process->host;
 	uint64_t *metrics = evidence->metrics;
 	bool killed = process->end == END_OOM_KILLED;
@@ -366,7 +366,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 	metrics[METRIC_host_live] = live_bytes(host);
 	set_resident(process, evidence);
 	set_kept(host, evidence);
-	set_pinned(build, evidence);
+	set_pinned(evidence);
 	set_heap(host, evidence);
 	set_growth(process, evidence);
 	set_ramp(evidence);
@@ -374,7 +374,7 @@ void evidence_host(struct build *build, struct evidence *evidence)
 		metrics[METRIC_host_left] = seconds_left(metrics, is_known(host->cgroup_max_bytes));
 	set_refusal(evidence);
 	if (killed)
-		set_jump(build, evidence);
+		set_jump(evidence);
 	if (host->recorded_alloc_count)
 		evidence_set(evidence, SIGNAL_host_freed,
 			     (double)host->recorded_free_count /

@@ -124,7 +124,7 @@ static struct classes classes_of(const struct piece *blocks, size_t count)
 }
 
 /* Only the largest classes are named by their stack, because symbols are slow. */
-static struct classes classify(struct build *build, const struct evidence *evidence,
+static struct classes classify(const struct evidence *evidence,
 			       const struct piece *blocks, size_t count)
 {
 	struct classes classes = classes_of(blocks, count);
@@ -132,7 +132,7 @@ static struct classes classify(struct build *build, const struct evidence *evide
 		qsort(classes.items, classes.count, sizeof *classes.items, by_sum);
 	for (size_t i = 0; i < classes.count && i < CLASSES_NAMED; i++) {
 		struct class *size = &classes.items[i];
-		size->hints = stack_hints(build, evidence->process, size->stack);
+		size->hints = stack_hints(evidence->facts, evidence->process, size->stack);
 		if (size->kv_role)
 			size->hints |= HINT_KV;
 	}
@@ -330,10 +330,10 @@ static uint64_t seq_of_moment(const struct evidence *evidence, const struct cuf_
 	return header->end_seq;
 }
 
-void evidence_live(struct build *build, struct evidence *evidence)
+void evidence_live(struct evidence *evidence)
 {
 	unsigned ordinal = CUF_DEVICE_NONE, request_hints = 0;
-	struct run_process *process = &build->run->processes[evidence->process];
+	struct run_process *process = &evidence->facts->run->processes[evidence->process];
 	const struct cuf_header *header = &process->reader->header;
 	uint64_t seq = seq_of_moment(evidence, header);
 	const struct class *family;
@@ -343,15 +343,17 @@ void evidence_live(struct build *build, struct evidence *evidence)
 	bool exact;
 
 	if (evidence->device != FACT_NONE)
-		ordinal = ordinal_in(build, evidence->device, evidence->process);
+		ordinal = fact_ordinal_of(&evidence->facts->processes[evidence->process],
+					  evidence->device);
 	if (ordinal == CUF_DEVICE_NONE)
 		return;
 	blocks = collect(run_live(process, seq, &exact), ordinal, &count);
-	classes = classify(build, evidence, blocks, count);
+	classes = classify(evidence, blocks, count);
 	set_layers(&classes, evidence);
 	family = choose_family(&classes, evidence);
 	if (evidence->incident) {
-		request_hints = stack_hints(build, evidence->process, evidence->incident->stack.id);
+		request_hints = stack_hints(evidence->facts, evidence->process,
+					    evidence->incident->stack.id);
 		for (enum signal t = SIGNAL_kv_named; t <= SIGNAL_slots_named; t++)
 			evidence_show(evidence, t, evidence->incident->seq);
 		evidence_set(evidence, SIGNAL_weights_named, (request_hints & HINT_WEIGHTS) != 0);

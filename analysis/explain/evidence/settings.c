@@ -195,11 +195,11 @@ static void set_slots(struct evidence *evidence)
 	}
 }
 
-void evidence_settings(struct build *build, struct evidence *evidence)
+void evidence_settings(struct evidence *evidence)
 {
 	if (evidence->device == FACT_NONE || !evidence->incident)
 		return;
-	read_settings(&build->facts->processes[evidence->process], evidence);
+	read_settings(&evidence->facts->processes[evidence->process], evidence);
 	set_cache(evidence);
 	set_fraction(evidence->metrics);
 	set_slots(evidence);

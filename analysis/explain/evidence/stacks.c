@@ -66,13 +66,13 @@ unsigned native_names_tell(struct symbols *symbols, const struct fact_process *p
  * What is outside of an event loop does not tell of its tasks. What a task's own function reads is
  * what it works on, and no model: one is loaded by a function that the task calls.
  */
-unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack)
+unsigned stack_hints(const struct facts *facts, uint32_t process, uint32_t stack)
 {
-	const struct fact_process *recorded = &build->facts->processes[process];
+	const struct fact_process *recorded = &facts->processes[process];
 	struct fact_stack frames = { .process = process, .id = stack };
 	const unsigned anywhere = HINT_CAPTURE | HINT_READS;
 	unsigned hints = 0, called = 0; /* by all but the last function of Python */
-	stack_fill(build, &frames, CUF_UNKNOWN);
+	stack_fill(facts, &frames, CUF_UNKNOWN);
 	for (uint32_t i = 0; i < frames.depth; i++) {
 		unsigned now = 0;
 		if (cuf_frame_is_python(frames.addrs[i])) {
@@ -81,7 +81,7 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 				return (hints & ~HINT_READS) | (called & HINT_READS) | HINT_TASK;
 			called = hints;
 		} else if (i < NATIVE_LOOKED_AT) {
-			now = native_names_tell(build->options.symbols, recorded, frames.addrs[i],
+			now = native_names_tell(facts->run->symbols, recorded, frames.addrs[i],
 						frames.time_ns, function_hints);
 		}
 		if (hints & HINT_READS)
@@ -93,12 +93,12 @@ unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack
 
 /* Its frames from the first one outside of the allocator's library, as a hash with the top bit set;
  * the id where there is none. */
-static uint32_t site_key(const struct build *build, uint32_t process, uint32_t stack)
+static uint32_t site_key(const struct facts *facts, uint32_t process, uint32_t stack)
 {
-	const struct fact_process *recorded = &build->facts->processes[process];
+	const struct fact_process *recorded = &facts->processes[process];
 	struct fact_stack frames = { .process = process, .id = stack };
 	uint32_t first = 0, hash = 2166136261u;
-	stack_fill(build, &frames, CUF_UNKNOWN);
+	stack_fill(facts, &frames, CUF_UNKNOWN);
 	for (; first < frames.depth && !cuf_frame_is_python(frames.addrs[first]); first++) {
 		const struct fact_module *module = fact_module_at(recorded, frames.addrs[first],
 								  frames.time_ns);
@@ -113,20 +113,19 @@ static uint32_t site_key(const struct build *build, uint32_t process, uint32_t s
 	return hash | 0x80000000u;
 }
 
-uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack,
+uint32_t stack_site(const struct facts *facts, uint32_t process, uint32_t stack,
 		    struct stack_sites *sites)
 {
 	if (!sites->keys) {
-		sites->count = reader_count(build->run->processes[process].reader,
-					    CUF_SEC_STACK_INDEX) +
-			       1;
+		sites->count = reader_count(facts->run->processes[process].reader,
+					    CUF_SEC_STACK_INDEX) + 1;
 		sites->count = least_of(sites->count, STACKS_MAX);
 		sites->keys = xalloc_zeroed(sites->count, sizeof *sites->keys);
 	}
 	if (!stack || stack >= sites->count)
 		return stack;
 	if (!sites->keys[stack])
-		sites->keys[stack] = site_key(build, process, stack);
+		sites->keys[stack] = site_key(facts, process, stack);
 	return sites->keys[stack];
 }
 
@@ -136,12 +135,12 @@ void stack_sites_fini(struct stack_sites *sites)
 }
 
 /* Looks past the CUDA runtime at the library that called it. */
-bool stack_is_framework_call(const struct build *build, uint32_t process, uint32_t stack)
+bool stack_is_framework_call(const struct facts *facts, uint32_t process, uint32_t stack)
 {
-	const struct fact_process *recorded = &build->facts->processes[process];
+	const struct fact_process *recorded = &facts->processes[process];
 	struct fact_stack frames = { .process = process, .id = stack };
 
-	stack_fill(build, &frames, CUF_UNKNOWN);
+	stack_fill(facts, &frames, CUF_UNKNOWN);
 	for (uint32_t i = 0; i < frames.depth && i < 4; i++) {
 		const struct fact_module *module = NULL;
 		if (!cuf_frame_is_python(frames.addrs[i]))

@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
-unsigned stack_hints(const struct build *build, uint32_t process, uint32_t stack);
+unsigned stack_hints(const struct facts *facts, uint32_t process, uint32_t stack);
 /*
  * What `what` tells of the native function at an address: of the name that the recorder noted, else
  * of those in the program's files. symbols NULL: none are read.
@@ -23,8 +23,8 @@ struct stack_sites {
 	uint32_t *keys;
 	size_t count;
 };
-uint32_t stack_site(const struct build *build, uint32_t process, uint32_t stack,
+uint32_t stack_site(const struct facts *facts, uint32_t process, uint32_t stack,
 		    struct stack_sites *sites);
 void stack_sites_fini(struct stack_sites *sites);
 /* Does the call come straight from a framework's allocator, through at most the CUDA runtime? */
-bool stack_is_framework_call(const struct build *build, uint32_t process, uint32_t stack);
+bool stack_is_framework_call(const struct facts *facts, uint32_t process, uint32_t stack);

@@ -370,17 +370,16 @@ static bool is_slack_unused(const struct evidence *evidence, const struct event_
 	return pass->allocated && slack != CUF_UNKNOWN && pass->freed_all < slack / 4;
 }
 
-static const struct site_trace *named_cache(struct build *build, const struct evidence *evidence,
+static const struct site_trace *named_cache(const struct evidence *evidence,
 					    struct event_pass *pass)
 {
 	if (!evidence->kv_stack)
 		return NULL;
-	return site_traces_of(&pass->sites, stack_site(build, evidence->process, evidence->kv_stack,
-						       &pass->keys));
+	return site_traces_of(&pass->sites, stack_site(evidence->facts, evidence->process,
+						       evidence->kv_stack, &pass->keys));
 }
 
-static struct history set_signals(struct build *build, struct evidence *evidence,
-				  struct event_pass *pass)
+static struct history set_signals(struct evidence *evidence, struct event_pass *pass)
 {
 	const struct site_trace *failing = NULL, *named, *grown;
 	struct history history = {
@@ -405,7 +404,7 @@ static struct history set_signals(struct build *build, struct evidence *evidence
 		set_resets(evidence, failing);
 	if (failing && failing->allocs >= 4)
 		history.side_by_side = set_siblings(evidence, pass, failing);
-	named = named_cache(build, evidence, pass);
+	named = named_cache(evidence, pass);
 	if (named && named->frees * 10 <= named->allocs)
 		named = NULL; /* its blocks stay: it was laid out in advance */
 	history.cache_churns = named != NULL;
@@ -439,17 +438,18 @@ static void set_loads(struct evidence *evidence)
 	evidence_show(evidence, SIGNAL_kv_first, evidence->incident->seq);
 }
 
-struct history evidence_trace(struct build *build, struct evidence *evidence)
+struct history evidence_trace(struct evidence *evidence, struct event_pass **heard)
 {
 	struct history history = { 0 };
 	struct event_pass *pass;
 
 	if (evidence->device == FACT_NONE ||
-	    ordinal_in(build, evidence->device, evidence->process) == CUF_DEVICE_NONE)
+	    fact_ordinal_of(&evidence->facts->processes[evidence->process], evidence->device) ==
+	    CUF_DEVICE_NONE)
 		return history;
-	pass = event_pass_for(build, evidence);
-	history = set_signals(build, evidence, pass);
-	evidence->demand = demand_of(build, evidence, pass);
+	pass = event_pass_for(evidence, heard);
+	history = set_signals(evidence, pass);
+	evidence->demand = demand_of(evidence, pass);
 	set_loads(evidence);
 	event_pass_fini(pass);
 	return history;

@@ -19,9 +19,10 @@ struct history {
 	uint64_t capture_seq; /* a graph capture; 0 none */
 };
 
-struct history evidence_trace(struct build *build, struct evidence *evidence);
-
 struct event_pass;
+
+/* heard: as for event_pass_for. */
+struct history evidence_trace(struct evidence *evidence, struct event_pass **heard);
+
 /* Whose demand grew, after the signals of the history are set. demand.c. */
-struct demand demand_of(struct build *build, const struct evidence *evidence,
-			struct event_pass *pass);
+struct demand demand_of(const struct evidence *evidence, struct event_pass *pass);

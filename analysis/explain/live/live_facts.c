@@ -13,11 +13,11 @@ enum { MINUTE_S = 60, HOUR_S = 3600 };
 /* ---- processes[].recent ---- */
 
 /* The moment of the report in the clock of the recording; CLOCK_MONOTONIC. */
-static uint64_t moment_in(const struct build *build, uint32_t process)
+static uint64_t moment_in(const struct facts *facts, uint32_t process)
 {
-	const struct cuf_header *header = &build->run->processes[process].reader->header;
-	const struct fact_process *fact = &build->facts->processes[process];
-	uint64_t time_ns = least_of(build->facts->moment.time_ns, fact->end_ns);
+	const struct cuf_header *header = &facts->run->processes[process].reader->header;
+	const struct fact_process *fact = &facts->processes[process];
+	uint64_t time_ns = least_of(facts->moment.time_ns, fact->end_ns);
 
 	return header->start_ns + subtract_to_zero(time_ns, header->start_realtime_ns);
 }
@@ -57,22 +57,22 @@ static struct fact_extremes extremes_of(const struct recent *recent, unsigned su
 }
 
 /* False: this process does not use it. */
-static bool fill_subject(const struct build *build, uint32_t process, const struct recent *recent,
+static bool fill_subject(const struct facts *facts, uint32_t process, const struct recent *recent,
 			 unsigned subject, struct fact_recent *out)
 {
 	const struct fact_device *device = NULL;
-	uint64_t until_ns = moment_in(build, process);
+	uint64_t until_ns = moment_in(facts, process);
 	struct recent_extremes hour =
 		recent_extremes(recent, subject, subtract_to_zero(until_ns, HOUR_S * SECOND_NS),
 				until_ns);
 
 	out->device = FACT_NONE;
 	if (subject < CUF_RECENT_HOST)
-		out->device = build->facts->processes[process].device_of[subject];
+		out->device = facts->processes[process].device_of[subject];
 	if (!hour.known || (subject < CUF_RECENT_HOST && out->device == FACT_NONE))
 		return false;
 	if (out->device != FACT_NONE)
-		device = &build->facts->devices[out->device];
+		device = &facts->devices[out->device];
 	out->live_bytes = hour.live_last_bytes;
 	out->burst_bytes = recent_burst(recent, subject);
 	out->minute = extremes_of(recent, subject, until_ns, MINUTE_S, device);
@@ -80,19 +80,19 @@ static bool fill_subject(const struct build *build, uint32_t process, const stru
 	return true;
 }
 
-void build_recent(struct build *build)
+void build_recent(struct facts *facts)
 {
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		struct fact_process *process = &build->facts->processes[p];
+	for (uint32_t p = 0; p < facts->run->count; p++) {
+		struct fact_process *process = &facts->processes[p];
 		struct fact_recent rows[CUF_RECENT_SUBJECTS];
 		struct recent recent;
 
-		recent_read(build->run->processes[p].reader, moment_in(build, p), &recent);
+		recent_read(facts->run->processes[p].reader, moment_in(facts, p), &recent);
 		for (unsigned subject = 0; subject < CUF_RECENT_SUBJECTS; subject++)
-			process->recent_count += fill_subject(build, p, &recent, subject,
+			process->recent_count += fill_subject(facts, p, &recent, subject,
 							      &rows[process->recent_count]);
 		recent_fini(&recent);
-		process->recent = arena_copy(build->arena, rows, process->recent_count,
+		process->recent = arena_copy(facts->arena, rows, process->recent_count,
 					     sizeof *rows);
 	}
 }
@@ -100,9 +100,8 @@ void build_recent(struct build *build)
 /* ---- judgement ---- */
 
 /* A run that has ended is judged by all that it did, and a failure by what failed. */
-static bool is_running(const struct build *build)
+static bool is_running(const struct facts *facts)
 {
-	const struct facts *facts = build->facts;
 
 	return facts->process_count && facts->moment.kind != MOMENT_INCIDENT &&
 	       facts->processes[facts->focus].end == END_RUNNING;
@@ -129,24 +128,22 @@ static void acquit(const struct judgement *judgement, struct fact_site *sites, s
 			sites[i].class = CLASS_RETAINED;
 }
 
-void build_judgement(struct build *build)
+void build_judgement(struct facts *facts, double warm_up_s)
 {
-	struct facts *facts = build->facts;
-	struct judge_rules once = { .warm_up_s = build->options.warm_up_s, .passes = 1 };
+	struct judge_rules once = { .warm_up_s = warm_up_s, .passes = 1 };
 	struct judge_seen seen = { .facts = facts, .cgroup_working_bytes = CUF_UNKNOWN,
 				   .machine_available_bytes = CUF_UNKNOWN };
 	struct live_judge *judge;
 	struct judgement *judgement;
 
-	if (!is_running(build))
+	if (!is_running(facts))
 		return;
 	judge = live_judge_new(&once);
-	judgement = arena_copy(build->arena, live_judge_pass(judge, &seen), 1, sizeof *judgement);
-	judgement->sites = arena_copy(build->arena, judgement->sites, judgement->site_count,
+	judgement = arena_copy(facts->arena, live_judge_pass(judge, &seen), 1, sizeof *judgement);
+	judgement->sites = arena_copy(facts->arena, judgement->sites, judgement->site_count,
 				      sizeof *judgement->sites);
-	judgement->resources = arena_copy(build->arena, judgement->resources,
-					  judgement->resource_count,
-					  sizeof *judgement->resources);
+	judgement->resources = arena_copy(facts->arena, judgement->resources,
+					  judgement->resource_count, sizeof *judgement->resources);
 	live_judge_free(judge);
 	acquit(judgement, facts->leaks, facts->leak_count);
 	acquit(judgement, facts->growth, facts->growth_count);

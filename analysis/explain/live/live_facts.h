@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The passes of explain/facts_build.h that are about memory lately. Contract: as in
- * facts/passes/build.h. */
+/* What memory did lately. Contract: after facts_assemble; in the arena of the facts. */
 #pragma once
 
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/facts.h"
 
-/* processes[].recent; after build_devices. */
-void build_recent(struct build *build);
-/* judgement; of a run that still runs, whatever is not judged yet is no leak any more. After
- * build_host. */
-void build_judgement(struct build *build);
+/* processes[].recent */
+void build_recent(struct facts *facts);
+/* judgement; of a run that still runs, whatever is not judged yet is no leak any more. warm_up_s:
+ * as in facts_options. After build_recent. */
+void build_judgement(struct facts *facts, double warm_up_s);

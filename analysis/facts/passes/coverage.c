@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the recorder saw and what it could not: counters, lists, and whole sentences for people. */
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,34 +110,34 @@ static uint64_t reserved_bytes(const struct reader *reader)
 
 /* What the recording lost, with the remedy where there is one. Each table of the recording has its
  * counter. */
-static void tell_losses(struct build *build, uint32_t p, struct sentences *blind)
+static void tell_losses(const struct facts *facts, uint32_t p, struct sentences *blind)
 {
-	const struct fact_process *process = &build->facts->processes[p];
-	const struct run_process *from = &build->run->processes[p];
+	const struct fact_process *process = &facts->processes[p];
+	const struct run_process *from = &facts->run->processes[p];
 	if (from->reader->missing_bytes)
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "the recording is cut: %" PRIu64 " of %" PRIu64
 				 " bytes are missing",
 				 from->reader->missing_bytes, from->reader->header.file_bytes),
 		    p);
 	if (from->meta.damage_offset)
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "the recording is damaged at byte %" PRIu64
 				 ": names and modules after it are missing",
 				 from->meta.damage_offset),
 		    p);
 	if (process->events_lost)
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "%" PRIu64 " events were dropped: no table had room",
 				 process->events_lost),
 		    p);
 	if (from->reader->header.lost[CUF_LOST_LEDGER] ||
 	    from->reader->header.lost[CUF_LOST_HOST_LEDGER])
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "%" PRIu64 " live blocks were dropped (the recording has %s): "
 			    "more is held than shown (raise --size)",
 			    from->reader->header.lost[CUF_LOST_LEDGER] +
@@ -146,7 +146,7 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 		    p);
 	if (from->reader->header.lost[CUF_LOST_STACKS])
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "%s call stacks were dropped, of small blocks first: "
 				 "the recording has %s (raise --size)",
 				 units_count(from->reader->header.lost[CUF_LOST_STACKS]).s,
@@ -154,7 +154,7 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 		    p);
 	if (process->events_overwritten)
 		say_minor(blind,
-			  arena_format(build->arena,
+			  arena_format(facts->arena,
 				 "%s old events were overwritten; growth covers only the "
 				  "remaining history (raise --size)",
 				  units_count(process->events_overwritten).s),
@@ -163,10 +163,10 @@ static void tell_losses(struct build *build, uint32_t p, struct sentences *blind
 
 /* Notes of the recorder become sentences. Names of functions that could not be hooked, and of
  * objects with a static CUDA runtime, are lists of their own. */
-static void tell_texts(struct build *build, uint32_t p, struct sentences *blind,
+static void tell_texts(const struct facts *facts, uint32_t p, struct sentences *blind,
 		       struct list *unhooked, struct list *cudart)
 {
-	const struct meta *meta = &build->run->processes[p].meta;
+	const struct meta *meta = &facts->run->processes[p].meta;
 	for (size_t i = 0; i < meta->text_count; i++) {
 		const struct fact_meta_text *text = &meta->texts[i];
 		const char *words = NULL;
@@ -180,7 +180,7 @@ static void tell_texts(struct build *build, uint32_t p, struct sentences *blind,
 		else if (text->type == CUF_META_NOTE && words) {
 			const char *at = strstr(words, "%s");
 			if (at)
-				words = arena_format(build->arena, "%.*s%s%s", (int)(at - words),
+				words = arena_format(facts->arena, "%.*s%s%s", (int)(at - words),
 						     words, text->text, at + 2);
 			say(blind, words, p);
 		}
@@ -188,13 +188,13 @@ static void tell_texts(struct build *build, uint32_t p, struct sentences *blind,
 }
 
 /* Comes first: whatever else is missing, this explains it. */
-static void tell_switched_off(struct build *build, uint32_t p, struct sentences *blind)
+static void tell_switched_off(const struct facts *facts, uint32_t p, struct sentences *blind)
 {
-	const struct meta *meta = &build->run->processes[p].meta;
+	const struct meta *meta = &facts->run->processes[p].meta;
 	for (size_t i = 0; i < meta->text_count; i++)
 		if (meta->texts[i].type == CUF_META_NOTE && meta->texts[i].number == CUF_NOTE_OFF)
 			say(blind,
-			    arena_format(build->arena, "recording was switched off: %s",
+			    arena_format(facts->arena, "recording was switched off: %s",
 					 meta->texts[i].text),
 			    p);
 }
@@ -274,12 +274,12 @@ static bool is_asleep(const char *allocator, const char *path)
 }
 
 /* A process may map one file several times. Each path is searched once. */
-static void tell_built_in(struct build *build, uint32_t p, struct searched *searched,
+static void tell_built_in(const struct facts *facts, uint32_t p, struct searched *searched,
 			  struct sentences *blind)
 {
-	const struct fact_process *process = &build->facts->processes[p];
+	const struct fact_process *process = &facts->processes[p];
 	struct hash_index paths;
-	if (!build->options.symbols || process->host_mode == CUF_HOST_OFF)
+	if (!facts->run->symbols || process->host_mode == CUF_HOST_OFF)
 		return;
 	hash_index_init(&paths, process->module_count);
 	for (size_t i = 0; i < process->module_count; i++) {
@@ -291,11 +291,11 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 		if (is_known_allocator(process, module->path))
 			continue;
 		found = built_into(searched, module,
-				   symbols_module(build->options.symbols, module->path,
+				   symbols_module(facts->run->symbols, module->path,
 						  module->build_id, module->build_id_bytes));
 		if (found < BUILT_IN && !is_asleep(built_in[found].name, module->path))
 			say(blind,
-			    arena_format(build->arena,
+			    arena_format(facts->arena,
 				 "%s has %s built in: its allocations are not recorded",
 				    module->path, built_in[found].name),
 			    p);
@@ -304,12 +304,12 @@ static void tell_built_in(struct build *build, uint32_t p, struct searched *sear
 }
 
 /* A walk now and then may meet a frame that is being made. Where many do, the layout is wrong. */
-static void tell_python_walks(struct build *build, struct sentences *blind, uint32_t p)
+static void tell_python_walks(const struct facts *facts, struct sentences *blind, uint32_t p)
 {
 	enum { DAMAGED = 0, FEW = 64 };
-	uint64_t refused = build->run->processes[p].reader->header.python_stops[DAMAGED];
+	uint64_t refused = facts->run->processes[p].reader->header.python_stops[DAMAGED];
 	const char *text =
-		arena_format(build->arena,
+		arena_format(facts->arena,
 			     "%s walks of Python frames were refused: call sites may lack them",
 			     units_count(refused).s);
 
@@ -321,9 +321,9 @@ static void tell_python_walks(struct build *build, struct sentences *blind, uint
 
 /* A runtime is among the modules when one of its functions was on a stack. It maps and allocates
  * host memory for all that it does, so one that was used is there. */
-static void tell_other_gpus(struct build *build, uint32_t p, struct sentences *blind)
+static bool tell_other_gpus(const struct facts *facts, uint32_t p, struct sentences *blind)
 {
-	const struct fact_process *process = &build->facts->processes[p];
+	const struct fact_process *process = &facts->processes[p];
 	const char *vendor, *told = "";
 
 	for (size_t i = 0; i < process->module_count; i++) {
@@ -332,23 +332,23 @@ static void tell_other_gpus(struct build *build, uint32_t p, struct sentences *b
 		if (!(vendor = other_gpu_vendor(path)) || !strcmp(vendor, told))
 			continue;
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "memory of %s GPUs is not recorded (%s is in use): host memory "
 				 "and PyTorch's blocks are",
 				 told = vendor, path_base_name(path)),
 		    p);
-		build->facts->coverage.other_gpus = true;
 	}
+	return *told;
 }
 
 /* Blind spots that the header counts, and allocators that malloc's hooks do not see. */
-static void tell_process(struct build *build, uint32_t p, struct sentences *blind)
+static void tell_process(const struct facts *facts, uint32_t p, struct sentences *blind)
 {
-	const struct reader *reader = build->run->processes[p].reader;
+	const struct reader *reader = facts->run->processes[p].reader;
 	const struct cuf_header *header = &reader->header;
 	if (header->framework_blind)
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "%" PRIu64 " reports of PyTorch's allocator have no address: "
 				 "blocks are counted, not placed",
 			    header->framework_blind),
@@ -356,38 +356,37 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 	if (header->unknown_frees)
 		say_minor(
 			blind,
-			arena_format(build->arena,
+			arena_format(facts->arena,
 				 "%" PRIu64 " frees were of memory that was allocated before "
 				       "recording began, or by other code",
 				header->unknown_frees),
 			p);
 	if (header->replaced)
 		say(blind,
-		    arena_format(build->arena,
+		    arena_format(facts->arena,
 				 "%" PRIu64 " blocks were allocated at addresses that were still "
 				 "live: frees were missed",
 			    header->replaced),
 		    p);
-	for (size_t i = 0; i < build->facts->processes[p].host.allocator_count; i++) {
-		const struct fact_allocator *allocator =
-			&build->facts->processes[p].host.allocators[i];
+	for (size_t i = 0; i < facts->processes[p].host.allocator_count; i++) {
+		const struct fact_allocator *allocator = &facts->processes[p].host.allocators[i];
 		if (allocator->role == ALLOCATOR_IN_FRONT)
 			say(blind,
-			    arena_format(build->arena,
+			    arena_format(facts->arena,
 				 "%s defines malloc itself (%s): its host allocations "
 				    "are not recorded",
 				    allocator->object, allocator->name),
 			    p);
 		else if (allocator->role == ALLOCATOR_PRIVATE)
 			say(blind,
-			    arena_format(build->arena,
+			    arena_format(facts->arena,
 				 "%s has a private allocator (%s): its blocks are not recorded",
 				    allocator->object, allocator->name),
 			    p);
 	}
-	if (gpu_processes_refusal(build, p))
-		say(blind, gpu_processes_refusal(build, p), p);
-	tell_python_walks(build, blind, p);
+	if (gpu_processes_refusal(facts, p))
+		say(blind, gpu_processes_refusal(facts, p), p);
+	tell_python_walks(facts, blind, p);
 	if (reader->is_blurred && reader->writers == FILE_HAS_WRITER)
 		say_minor(blind,
 			  "the process was allocating while it was read, and no one moment was "
@@ -397,16 +396,15 @@ static void tell_process(struct build *build, uint32_t p, struct sentences *blin
 }
 
 /* Allocators that keep regions of the driver's and tell nothing of their inside. */
-static void tell_regions(struct build *build, struct sentences *blind)
+static void tell_regions(const struct facts *facts, struct sentences *blind)
 {
-	for (size_t d = 0; d < build->facts->device_count; d++) {
-		const struct fact_fragmentation *fragmentation =
-			&build->facts->devices[d].fragmentation;
+	for (size_t d = 0; d < facts->device_count; d++) {
+		const struct fact_fragmentation *fragmentation = &facts->devices[d].fragmentation;
 		for (size_t i = 0; i < fragmentation->framework_count; i++) {
 			const struct fact_framework *framework = &fragmentation->frameworks[i];
 			if (framework->allocated_bytes == CUF_UNKNOWN)
 				say(blind,
-				    arena_format(build->arena,
+				    arena_format(facts->arena,
 				 "%s keeps %s in %zu block%s of GPU %u: free memory "
 					    "inside them is not visible, and neither are requests "
 					    "that it refuses by itself",
@@ -414,7 +412,7 @@ static void tell_regions(struct build *build, struct sentences *blind)
 					    units_bytes(framework->reserved_bytes).s,
 					    framework->segment_count,
 					    framework->segment_count == 1 ? "" : "s",
-					    build->facts->devices[d].ordinal),
+					    facts->devices[d].ordinal),
 				    framework->process);
 		}
 	}
@@ -422,25 +420,25 @@ static void tell_regions(struct build *build, struct sentences *blind)
 
 /* What is so in most runs comes last: the first sentence stands on the first screen. A parent
  * without CUDA of children with it is no gap. */
-static void tell_usual(struct build *build, struct sentences *blind)
+static void tell_usual(const struct facts *facts, struct sentences *blind)
 {
 	bool driver = false;
-	for (uint32_t p = 0; p < build->run->count; p++)
-		driver |= build->run->processes[p].reader->header.driver_version != 0;
-	for (uint32_t p = 0; p < build->run->count && !driver; p++)
+	for (uint32_t p = 0; p < facts->run->count; p++)
+		driver |= facts->run->processes[p].reader->header.driver_version != 0;
+	for (uint32_t p = 0; p < facts->run->count && !driver; p++)
 		say_minor(blind, "no CUDA driver was seen in this process", p);
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		struct host_means means = host_means_of(build->run->processes[p].reader,
-							&build->run->processes[p].meta);
+	for (uint32_t p = 0; p < facts->run->count; p++) {
+		struct host_means means = host_means_of(facts->run->processes[p].reader,
+							&facts->run->processes[p].meta);
 		const char *later = "";
 
 		if (means.count)
-			later = arena_format(build->arena, " at first, in %" PRIu64 " at last",
+			later = arena_format(facts->arena, " at first, in %" PRIu64 " at last",
 					     means.changes[means.count - 1].mean_bytes);
 		
 		if (means.first_bytes)
 			say_minor(blind,
-				  arena_format(build->arena,
+				  arena_format(facts->arena,
 				 "host blocks below 64 KiB are sampled (one in %" PRIu64
 					  " bytes%s): their figures are estimates",
 					  means.first_bytes, later),
@@ -449,10 +447,10 @@ static void tell_usual(struct build *build, struct sentences *blind)
 }
 
 /* Sums over processes, except for losses: those stay apart because each recording has its size. */
-static void add_counters(struct build *build, struct fact_coverage *coverage, uint32_t p,
+static void add_counters(const struct facts *facts, struct fact_coverage *coverage, uint32_t p,
 			 struct fact_loss *lost)
 {
-	const struct cuf_header *header = &build->run->processes[p].reader->header;
+	const struct cuf_header *header = &facts->run->processes[p].reader->header;
 	for (unsigned i = 0; i < CUF_LOST_MAX; i++)
 		if (header->lost[i])
 			lost[coverage->lost_count++] = (struct fact_loss){
@@ -468,9 +466,9 @@ static void add_counters(struct build *build, struct fact_coverage *coverage, ui
 }
 
 /* Moves a list from the heap into the arena. */
-static const char *const *keep(struct build *build, struct list *list, size_t *count)
+static const char *const *keep(const struct facts *facts, struct list *list, size_t *count)
 {
-	const char *const *kept = arena_copy(build->arena, list->items, list->count,
+	const char *const *kept = arena_copy(facts->arena, list->items, list->count,
 					     sizeof *list->items);
 	*count = list->count;
 	free(list->items);
@@ -479,43 +477,43 @@ static const char *const *keep(struct build *build, struct list *list, size_t *c
 
 static bool take_hooks(void *state, const struct sweep_row *row)
 {
-	struct hooks_used *used = state;
+	bool *hooks = state;
 
 	for (size_t i = 0; i < row->count; i++)
 		if (!row->is_framework[i])
-			used->numbers[row->events[i].hook] = used->numbers[row->events[i].label] =
-				true;
+			hooks[row->events[i].hook] = hooks[row->events[i].label] = true;
 	return true;
 }
 
-struct sweep_consumer hooks_used_consumer(struct hooks_used *used)
+struct sweep_consumer hooks_consumer(bool *hooks)
 {
-	return (struct sweep_consumer){ take_hooks, used };
+	return (struct sweep_consumer){ take_hooks, hooks };
 }
 
 /* Functions that the recording names and that events came from. */
-static void list_hooked(struct build *build, uint32_t p, struct list *hooked)
+static void list_hooked(const struct facts *facts, uint32_t p, const bool *hooks,
+			struct list *hooked)
 {
-	const struct meta *meta = &build->run->processes[p].meta;
+	const struct meta *meta = &facts->run->processes[p].meta;
 
 	for (unsigned i = 1; i < meta->hook_name_count; i++)
-		if (build->hooks_used[p].numbers[i] && meta->hook_names[i])
+		if (hooks[i] && meta->hook_names[i])
 			add_once(hooked, meta->hook_names[i]);
 }
 
 #define NOBODYS_LEAST (16ull << 20) /* less is stacks of threads and the like */
 
 /* Resident memory of which nothing is known, where it is a quarter and more of all. */
-static void tell_nobodys(struct build *build, uint32_t p, struct sentences *blind)
+static void tell_nobodys(const struct facts *facts, uint32_t p, struct sentences *blind)
 {
-	const struct fact_host *host = &build->facts->processes[p].host;
+	const struct fact_host *host = &facts->processes[p].host;
 	uint64_t bytes = host->heap.nobodys_bytes;
 
 	if (!is_known(bytes) || !is_known(host->rss_bytes) || bytes < NOBODYS_LEAST ||
 	    bytes < host->rss_bytes / 4)
 		return;
 	say(blind,
-	    arena_format(build->arena, "%s of %s resident is of no recorded call: %s%s%s",
+	    arena_format(facts->arena, "%s of %s resident is of no recorded call: %s%s%s",
 			 units_bytes(bytes).s, units_bytes(host->rss_bytes).s,
 			 host->heap.name && !host->heap.bytes ? "it may be the " : "",
 			 host->heap.name && !host->heap.bytes ? host->heap.name
@@ -525,46 +523,46 @@ static void tell_nobodys(struct build *build, uint32_t p, struct sentences *blin
 }
 
 /* The order of the sentences is the order of the report: what explains most comes first. */
-void build_coverage(struct build *build)
+struct fact_coverage coverage_of(const struct facts *facts, const struct swept *swept)
 {
-	struct fact_coverage *coverage = &build->facts->coverage;
+	struct fact_coverage coverage = { .complete = !facts->run->unreadable_count };
 	struct list hooked = { 0 }, unhooked = { 0 }, cudart = { 0 };
 	struct sentences blind = { 0 };
 	struct searched searched = { 0 };
-	struct fact_loss *lost = arena_zeroed(build->arena, build->run->count * CUF_LOST_MAX,
+	struct fact_loss *lost = arena_zeroed(facts->arena, facts->run->count * CUF_LOST_MAX,
 					      sizeof *lost);
 	hash_index_init(&blind.index, 0);
 	hash_index_init(&searched.index, 0);
-	*coverage = (struct fact_coverage){ .complete = !build->run->unreadable_count };
-	for (size_t i = 0; i < build->run->unreadable_count; i++)
-		say(&blind, build->run->unreadable[i], FACT_NONE);
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		const struct fact_process *process = &build->facts->processes[p];
-		size_t before = coverage->lost_count;
-		add_counters(build, coverage, p, lost);
-		coverage->complete &= process->complete && !process->events_overwritten &&
-				      !process->switched_off && coverage->lost_count == before;
-		tell_switched_off(build, p, &blind);
-		tell_losses(build, p, &blind);
-		list_hooked(build, p, &hooked);
+	for (size_t i = 0; i < facts->run->unreadable_count; i++)
+		say(&blind, facts->run->unreadable[i], FACT_NONE);
+	for (uint32_t p = 0; p < facts->run->count; p++) {
+		const struct fact_process *process = &facts->processes[p];
+		size_t before = coverage.lost_count;
+		add_counters(facts, &coverage, p, lost);
+		coverage.complete &= process->complete && !process->events_overwritten &&
+				      !process->switched_off && coverage.lost_count == before;
+		tell_switched_off(facts, p, &blind);
+		tell_losses(facts, p, &blind);
+		list_hooked(facts, p, swept[p].hooks, &hooked);
 	}
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		tell_texts(build, p, &blind, &unhooked, &cudart);
-		tell_other_gpus(build, p, &blind);
-		tell_process(build, p, &blind);
-		tell_nobodys(build, p, &blind);
-		tell_built_in(build, p, &searched, &blind);
+	for (uint32_t p = 0; p < facts->run->count; p++) {
+		tell_texts(facts, p, &blind, &unhooked, &cudart);
+		coverage.other_gpus |= tell_other_gpus(facts, p, &blind);
+		tell_process(facts, p, &blind);
+		tell_nobodys(facts, p, &blind);
+		tell_built_in(facts, p, &searched, &blind);
 	}
 	free(searched.items);
 	hash_index_fini(&searched.index);
-	tell_regions(build, &blind);
-	tell_usual(build, &blind);
-	coverage->lost = lost;
-	coverage->hooked = keep(build, &hooked, &coverage->hooked_count);
-	coverage->unhooked = keep(build, &unhooked, &coverage->unhooked_count);
-	coverage->static_cudart = keep(build, &cudart, &coverage->static_cudart_count);
-	coverage->blind = arena_copy(build->arena, blind.items, blind.count, sizeof *blind.items);
-	coverage->blind_count = blind.count;
+	tell_regions(facts, &blind);
+	tell_usual(facts, &blind);
+	coverage.lost = lost;
+	coverage.hooked = keep(facts, &hooked, &coverage.hooked_count);
+	coverage.unhooked = keep(facts, &unhooked, &coverage.unhooked_count);
+	coverage.static_cudart = keep(facts, &cudart, &coverage.static_cudart_count);
+	coverage.blind = arena_copy(facts->arena, blind.items, blind.count, sizeof *blind.items);
+	coverage.blind_count = blind.count;
 	free(blind.items);
 	hash_index_fini(&blind.index);
+	return coverage;
 }

@@ -8,77 +8,78 @@
 #include "analysis/facts/timeline/device_levels.h"
 
 /* Rows of the measuring rooms have stacks of id and process only; these are copies with frames. */
-static const struct fact_pin *pins_with_stacks(struct build *build, const struct fact_pin *from,
-					       size_t count, uint64_t time_ns)
+static const struct fact_pin *pins_with_stacks(const struct facts *facts,
+					       const struct fact_pin *from, size_t count,
+					       uint64_t time_ns)
 {
-	struct fact_pin *pins = arena_copy(build->arena, from, count, sizeof *pins);
+	struct fact_pin *pins = arena_copy(facts->arena, from, count, sizeof *pins);
 
 	for (size_t i = 0; i < count; i++)
-		stack_fill(build, &pins[i].stack, time_ns);
+		stack_fill(facts, &pins[i].stack, time_ns);
 	return pins;
 }
 
 /* The stack is resolved at the time of birth: an address may belong to another module later. */
-static const struct fact_segment *segments_with_stacks(struct build *build,
+static const struct fact_segment *segments_with_stacks(const struct facts *facts,
 						       const struct fact_segment *from,
 						       size_t count)
 {
-	struct fact_segment *segments = arena_copy(build->arena, from, count, sizeof *segments);
+	struct fact_segment *segments = arena_copy(facts->arena, from, count, sizeof *segments);
 
 	for (size_t i = 0; i < count; i++) {
 		struct fact_segment *segment = &segments[i];
-		const struct reader *reader = build->run->processes[segment->process].reader;
-		stack_fill(build, &segment->stack, segment->born_ns);
+		const struct reader *reader = facts->run->processes[segment->process].reader;
+		stack_fill(facts, &segment->stack, segment->born_ns);
 		segment->born_ns = reader_realtime(reader, segment->born_ns);
 	}
 	return segments;
 }
 
-static const struct fact_vmm *vmm_with_stacks(struct build *build, const struct fact_vmm *from,
-					      size_t count, uint64_t time_ns)
+static const struct fact_vmm *vmm_with_stacks(const struct facts *facts,
+					      const struct fact_vmm *from, size_t count,
+					      uint64_t time_ns)
 {
-	struct fact_vmm *reservations = arena_copy(build->arena, from, count, sizeof *reservations);
+	struct fact_vmm *reservations = arena_copy(facts->arena, from, count, sizeof *reservations);
 
 	for (size_t i = 0; i < count; i++)
-		stack_fill(build, &reservations[i].stack, time_ns);
+		stack_fill(facts, &reservations[i].stack, time_ns);
 	return reservations;
 }
 
-static struct fact_fragmentation with_stacks(struct build *build,
+static struct fact_fragmentation with_stacks(const struct facts *facts,
 					     const struct fact_fragmentation *from,
 					     uint64_t time_ns)
 {
 	struct fact_fragmentation out = *from;
-	struct fact_framework *frameworks = arena_copy(build->arena, from->frameworks,
+	struct fact_framework *frameworks = arena_copy(facts->arena, from->frameworks,
 						       from->framework_count, sizeof *frameworks);
 
 	for (size_t i = 0; i < from->framework_count; i++) {
 		struct fact_framework *framework = &frameworks[i];
-		framework->pins = pins_with_stacks(build, framework->pins, framework->pin_count,
+		framework->pins = pins_with_stacks(facts, framework->pins, framework->pin_count,
 						   time_ns);
-		framework->segments = segments_with_stacks(build, framework->segments,
+		framework->segments = segments_with_stacks(facts, framework->segments,
 							   framework->segment_count);
 	}
 	out.frameworks = frameworks;
-	out.pins = pins_with_stacks(build, from->pins, from->pin_count, time_ns);
-	out.vmm = vmm_with_stacks(build, from->vmm, from->vmm_count, time_ns);
+	out.pins = pins_with_stacks(facts, from->pins, from->pin_count, time_ns);
+	out.vmm = vmm_with_stacks(facts, from->vmm, from->vmm_count, time_ns);
 	return out;
 }
 
 /* ---- the highest that each held: one process counts its own, of several the events tell ---- */
 
-static bool is_shared(const struct build *build, uint32_t device)
+static bool is_shared(const struct facts *facts, uint32_t device)
 {
-	return build->groups[device].count > 1;
+	return facts->devices[device].member_count > 1;
 }
 
 /* The highest of a member's own, and no device held less than one of its processes. */
-static void take_own(const struct build *build, const struct device_group *group,
-		     struct fact_device *device)
+static void take_own(const struct facts *facts, struct fact_device *device)
 {
-	for (size_t i = 0; i < group->count; i++) {
-		const struct device_member *member = &group->members[i];
-		const struct reader *reader = build->run->processes[member->process].reader;
+	for (size_t i = 0; i < device->member_count; i++) {
+		const struct device_member *member = &device->members[i];
+		const struct reader *reader = facts->run->processes[member->process].reader;
 		const struct cuf_device *own = reader_at(reader, CUF_SEC_DEVICES, member->ordinal);
 
 		if (own->peak_bytes <= device->peak_bytes)
@@ -90,7 +91,7 @@ static void take_own(const struct build *build, const struct device_group *group
 }
 
 struct finding {
-	struct build *build;
+	struct facts *facts;
 	int64_t *levels; /* by device */
 };
 
@@ -98,10 +99,10 @@ struct finding {
 static void take_change(void *state, const struct device_change *change)
 {
 	struct finding *finding = state;
-	struct fact_device *device = &finding->build->facts->devices[change->device];
+	struct fact_device *device = &finding->facts->devices[change->device];
 	int64_t *level = &finding->levels[change->device];
 
-	if (!is_shared(finding->build, change->device))
+	if (!is_shared(finding->facts, change->device))
 		return;
 	if (*level > 0 && (uint64_t)*level >= device->peak_bytes) {
 		device->peak_bytes = (uint64_t)*level;
@@ -113,22 +114,22 @@ static void take_change(void *state, const struct device_change *change)
 }
 
 /* One walk for all devices that several processes use. */
-static void find_common(struct build *build)
+static void find_common(struct facts *facts)
 {
-	size_t processes = build->run->count;
-	struct finding finding = { build, xalloc_zeroed(build->group_count + 1,
+	size_t processes = facts->run->count;
+	struct finding finding = { facts, xalloc_zeroed(facts->device_count + 1,
 							sizeof *finding.levels) };
 	bool *whose = xalloc_zeroed(processes, sizeof *whose), any = false;
 
-	for (uint32_t i = 0; i < build->group_count; i++) {
-		if (!is_shared(build, i))
+	for (uint32_t i = 0; i < facts->device_count; i++) {
+		if (!is_shared(facts, i))
 			continue;
-		build->facts->devices[i].peak_basis = BASIS_ESTIMATED; /* unless events tell it */
-		for (size_t m = 0; m < build->groups[i].count; m++)
-			any = whose[build->groups[i].members[m].process] = true;
+		facts->devices[i].peak_basis = BASIS_ESTIMATED; /* unless events tell it */
+		for (size_t m = 0; m < facts->devices[i].member_count; m++)
+			any = whose[facts->devices[i].members[m].process] = true;
 	}
 	if (any)
-		device_levels_walk(build->facts, build->run, whose,
+		device_levels_walk(facts, facts->run, whose,
 				   &(struct device_levels_visitor){ .change = take_change,
 								    .is_of_driver = true,
 								    .state = &finding });
@@ -137,50 +138,29 @@ static void find_common(struct build *build)
 }
 
 /* A peak is the same at whatever moment the devices are described. */
-void build_peaks(struct build *build)
+void build_peaks(struct facts *facts)
 {
-	const struct fact_device *known = build->facts->devices;
-
-	build->facts->device_count = build->group_count;
-	build->facts->devices = arena_zeroed(build->arena, build->group_count,
-					     sizeof *build->facts->devices);
-	for (uint32_t i = 0; i < build->group_count; i++) {
-		struct fact_device *device = &build->facts->devices[i];
-
-		*device = (struct fact_device){ .name = "", .pci = "",
-						.granularity_bytes = CUF_UNKNOWN,
-						.peak_ns = CUF_UNKNOWN,
-						.peak_basis = BASIS_OBSERVED };
-		if (known) {
-			device->peak_bytes = known[i].peak_bytes;
-			device->peak_ns = known[i].peak_ns;
-			device->peak_process = known[i].peak_process;
-			device->peak_basis = known[i].peak_basis;
-		} else {
-			take_own(build, &build->groups[i], device);
-		}
-	}
-	if (!known)
-		find_common(build);
+	for (uint32_t i = 0; i < facts->device_count; i++)
+		take_own(facts, &facts->devices[i]);
+	find_common(facts);
 }
 
 /* ---- one device ---- */
 
 /* Name, identity and counts of the device. */
-static void sum_members(struct build *build, const struct device_group *group,
-			struct fact_device *device)
+static void sum_members(const struct facts *facts, struct fact_device *device)
 {
-	for (size_t i = 0; i < group->count; i++) {
+	for (size_t i = 0; i < device->member_count; i++) {
 		const struct reader *reader =
-			build->run->processes[group->members[i].process].reader;
+			facts->run->processes[device->members[i].process].reader;
 		const struct cuf_device *stored = reader_at(reader, CUF_SEC_DEVICES,
-							    group->members[i].ordinal);
+							    device->members[i].ordinal);
 		const struct cuf_device from = *stored;
 
 		if (from.present && !*device->name) {
-			device->name = arena_text(build->arena, from.name,
+			device->name = arena_text(facts->arena, from.name,
 						  strnlen(from.name, sizeof from.name));
-			device->pci = arena_text(build->arena, from.pci,
+			device->pci = arena_text(facts->arena, from.pci,
 						 strnlen(from.pci, sizeof from.pci));
 			memcpy(device->uuid, from.uuid, sizeof device->uuid);
 			device->granularity_bytes = from.granularity_bytes;
@@ -192,49 +172,61 @@ static void sum_members(struct build *build, const struct device_group *group,
 }
 
 /* The focus is the process whose moment it is, if it uses this device. */
-static void fill_device(struct build *build, uint32_t index, struct fact_device *device)
+static void fill_device(const struct facts *facts, struct block_memory *memory, uint32_t index,
+			const struct fact_moment *moment, struct fact_device *device)
 {
-	const struct device_group *group = &build->groups[index];
-	struct moment moment = moment_of_device(build, index);
+	const struct fact_incident *failure = NULL;
 	struct cuf_incident incident;
 	struct device_view view;
-	uint64_t stacks_ns; /* which modules and functions were loaded */
+	uint64_t host_ns, stacks_ns; /* which modules and functions were loaded */
 
-	sum_members(build, group, device);
-	if (moment.incident_id) {
-		const struct fact_incident *failure =
-			&build->facts->incidents[moment.incident_id - 1];
-		if (failure->device == index && incident_at(build, failure, &incident))
-			moment.incident = &incident;
-	}
-	device_view_at(build, index, &moment, &view);
+	sum_members(facts, device);
+	if (moment->incident)
+		failure = &facts->incidents[moment->incident - 1];
+	if (failure && (failure->device != index || !incident_at(facts, failure, &incident)))
+		failure = NULL;
+	device_view_at(facts, memory, index, moment, failure ? &incident : NULL, &view);
 	device->focus = view.process;
-	if (ordinal_in(build, index, view.process) == CUF_DEVICE_NONE)
-		device->focus = group->members[0].process;
-	device->ordinal = ordinal_in(build, index, device->focus);
+	if (fact_ordinal_of(&facts->processes[view.process], index) == CUF_DEVICE_NONE)
+		device->focus = device->members[0].process;
+	host_ns = reader_realtime(facts->run->processes[device->focus].reader,
+				  facts->processes[device->focus].live.host_ns);
+	device->ordinal = fact_ordinal_of(&facts->processes[device->focus], index);
 	device->total_bytes = view.total_bytes;
 	device->free_bytes = view.levels.free_bytes;
 	device->free_ns = CUF_UNKNOWN;
 	if (view.levels.free_ns != CUF_UNKNOWN)
 		device->free_ns = reader_realtime(
-			build->run->processes[device->focus].reader, view.levels.free_ns);
-	device->moment = (struct fact_moment){
-		moment.kind, moment.time_ns,	 moment.process,
-		moment.seq,  moment.incident_id, basis_if_exact(view.exact)
-	};
+			facts->run->processes[device->focus].reader, view.levels.free_ns);
+	device->moment = *moment;
+	device->moment.basis = basis_if_exact(view.exact);
 	device->owners = view.owners;
 	device->owner_count = view.owner_count;
 	memcpy(device->largest_free, view.layers, sizeof device->largest_free);
-	device->largest_free[LAYER_HOST] = host_layer_at(build, device->focus,
-							 host_report_time(build, device->focus));
-	stacks_ns = build->run->processes[device->focus].reader->header.start_ns;
-	if (moment.incident)
-		stacks_ns = moment.incident->time_ns;
-	device->fragmentation = with_stacks(build, &view.focus.fragmentation, stacks_ns);
+	device->largest_free[LAYER_HOST] = host_layer_at(facts, device->focus, host_ns);
+	stacks_ns = facts->run->processes[device->focus].reader->header.start_ns;
+	if (failure)
+		stacks_ns = incident.time_ns;
+	device->fragmentation = with_stacks(facts, &view.focus.fragmentation, stacks_ns);
 }
 
-void build_devices(struct build *build)
+/* Members and peaks are known already. */
+void build_devices(struct facts *facts, const struct fact_moment *of_device,
+		   struct block_memory *memory)
 {
-	for (uint32_t i = 0; i < build->group_count; i++)
-		fill_device(build, i, &build->facts->devices[i]);
+	for (uint32_t i = 0; i < facts->device_count; i++) {
+		const struct fact_device known = facts->devices[i];
+		struct fact_device *device = &facts->devices[i];
+
+		*device = (struct fact_device){ .members = known.members,
+						.member_count = known.member_count,
+						.name = "",
+						.pci = "",
+						.peak_bytes = known.peak_bytes,
+						.peak_ns = known.peak_ns,
+						.peak_process = known.peak_process,
+						.peak_basis = known.peak_basis,
+						.granularity_bytes = CUF_UNKNOWN };
+		fill_device(facts, memory, i, &of_device[i], device);
+	}
 }

@@ -57,19 +57,23 @@ struct member_view {
 
 /* The members of a device, measured at the same time. */
 struct members {
-	struct build *build;
-	const struct device_group *group;
-	const struct moment *moment;
+	const struct facts *facts;
+	struct block_memory *memory;
+	const struct fact_device *device;
+	const struct fact_moment *moment;
+	const struct cuf_incident *incident; /* of the moment; NULL */
 	size_t itemised; /* index of the one that is shown in detail */
 	struct member_view *views;
 };
 
 /* Replays one process to the moment and measures what it held. False: it did not exist then. Roles
  * cost a look at each stack, so only the itemised process has them. */
-static bool measure_member(struct build *build, const struct device_member *member,
-			   const struct moment *moment, bool with_roles, struct member_view *out)
+static bool measure_member(const struct members *members, const struct device_member *member,
+			   bool with_roles, struct member_view *out)
 {
-	struct run_process *process = &build->run->processes[member->process];
+	const struct facts *facts = members->facts;
+	const struct fact_moment *moment = members->moment;
+	struct run_process *process = &facts->run->processes[member->process];
 	const struct cuf_header *header = &process->reader->header;
 	const struct cuf_incident *incident = NULL;
 	struct device_blocks blocks = {
@@ -79,10 +83,10 @@ static bool measure_member(struct build *build, const struct device_member *memb
 	};
 	enum driver_word word = DRIVER_NEAREST;
 	uint64_t seq;
-	if (!process_at(build, member->process, moment, &seq))
+	if (!process_at(facts, member->process, moment, &seq))
 		return false;
 	if (moment->process == member->process)
-		incident = moment->incident;
+		incident = members->incident;
 	blocks.live = run_live(process, seq, &out->exact);
 	if (header->end_kind && seq == header->end_seq)
 		word = DRIVER_AT_END;
@@ -91,15 +95,16 @@ static bool measure_member(struct build *build, const struct device_member *memb
 	driver_state_at(process->driver, member->ordinal, seq, word, &out->levels);
 	if (incident)
 		driver_state_overlay(incident, &out->levels);
-	usage_measure(&blocks, build->facts->processes[member->process].pid, &out->levels,
-		      build->arena, &out->usage);
+	usage_measure(&blocks, facts->processes[member->process].pid, &out->levels,
+		      facts->arena, &out->usage);
 	if (with_roles && incident)
 		out->rounded_bytes = holes_rounded(blocks.live, member->ordinal);
 	if (!out->exact && incident)
 		correct_counts(&out->usage, incident);
-	framework_facts(build,
+	framework_facts(facts, members->memory,
 			&(struct framework_question){ member->process, member->ordinal, seq,
-						      requested_bytes(moment->incident), incident,
+						      requested_bytes(members->incident),
+						      incident,
 						      process->live_exact, with_roles },
 			blocks.live, &out->usage);
 	return true;
@@ -138,11 +143,11 @@ static void fill_layers(struct device_view *view, const struct cuf_incident *inc
 
 static void measure_one(const struct members *members, size_t i)
 {
-	const struct device_member *member = &members->group->members[i];
+	const struct device_member *member = &members->device->members[i];
 
-	members->views[i].existed = measure_member(members->build, member, members->moment,
-						   i == members->itemised, &members->views[i]);
-	run_rest(members->build->run, &members->build->run->processes[member->process]);
+	members->views[i].existed = measure_member(members, member, i == members->itemised,
+						   &members->views[i]);
+	run_rest(members->facts->run, &members->facts->run->processes[member->process]);
 }
 
 static void measure_other(void *context, size_t i)
@@ -154,11 +159,11 @@ static void measure_other(void *context, size_t i)
 }
 
 /* A damaged recording may name one device twice, and a process belongs to one thread. */
-static bool has_twins(const struct device_group *group)
+static bool has_twins(const struct fact_device *device)
 {
-	for (size_t i = 1; i < group->count; i++)
+	for (size_t i = 1; i < device->member_count; i++)
 		for (size_t before = 0; before < i; before++)
-			if (group->members[i].process == group->members[before].process)
+			if (device->members[i].process == device->members[before].process)
 				return true;
 	return false;
 }
@@ -166,56 +171,57 @@ static bool has_twins(const struct device_group *group)
 /* The itemised one comes last: it names functions, which must not depend on who was first. */
 static void measure_members(struct members *members)
 {
-	unsigned threads = members->build->options.threads;
+	unsigned threads = members->facts->run->threads;
 
-	if (has_twins(members->group))
+	if (has_twins(members->device))
 		threads = 1;
-	parallel_each(members->group->count, threads, measure_other, members);
+	parallel_each(members->device->member_count, threads, measure_other, members);
 	measure_one(members, members->itemised);
 }
 
 /* The focus, if it existed at the moment, else the last member. */
-static size_t itemised_member(const struct build *build, const struct device_group *group,
-			      const struct moment *moment, uint32_t focus)
+static size_t itemised_member(const struct facts *facts, const struct fact_device *device,
+			      const struct fact_moment *moment, uint32_t focus)
 {
 	uint64_t seq;
 
-	for (size_t i = 0; i < group->count; i++)
-		if (group->members[i].process == focus && process_at(build, focus, moment, &seq))
+	for (size_t i = 0; i < device->member_count; i++)
+		if (device->members[i].process == focus && process_at(facts, focus, moment, &seq))
 			return i;
-	return group->count - 1;
+	return device->member_count - 1;
 }
 
-static const char *name_of(const struct build *build, uint32_t process)
+static const char *name_of(const struct facts *facts, uint32_t process)
 {
-	const struct fact_process *fact = &build->facts->processes[process];
+	const struct fact_process *fact = &facts->processes[process];
 	char name[128];
 
 	program_name(fact->exe, fact->cmdline, name, sizeof name);
-	return *name ? arena_format(build->arena, "%s", name) : NULL;
+	return *name ? arena_format(facts->arena, "%s", name) : NULL;
 }
 
 /* If the focus did not exist at the moment, the last member is itemised in its place, so that the
  * view is never empty. */
-void device_view_at(struct build *build, uint32_t device, const struct moment *moment,
+void device_view_at(const struct facts *facts, struct block_memory *memory, uint32_t device,
+		    const struct fact_moment *moment, const struct cuf_incident *incident,
 		    struct device_view *view)
 {
-	const struct device_group *group = &build->groups[device];
-	struct usage *others = xalloc_zeroed(group->count, sizeof *others);
+	const struct fact_device *used = &facts->devices[device];
+	struct usage *others = xalloc_zeroed(used->member_count, sizeof *others);
 	struct owners_question question = { .focus = &view->focus, .others = others };
-	struct members members = { build, group, moment, 0,
-				   xalloc_zeroed(group->count, sizeof *members.views) };
+	struct members members = { facts, memory, used, moment, incident, 0,
+				   xalloc_zeroed(used->member_count, sizeof *members.views) };
 	uint32_t focus = moment->process;
 	*view = (struct device_view){ .process = focus,
 				      .levels = { .free_bytes = CUF_UNKNOWN,
 						  .total_bytes = CUF_UNKNOWN,
 						  .free_ns = CUF_UNKNOWN },
 				      .exact = true };
-	if (ordinal_in(build, device, focus) == CUF_DEVICE_NONE)
-		focus = group->members[0].process;
-	members.itemised = itemised_member(build, group, moment, focus);
+	if (fact_ordinal_of(&facts->processes[focus], device) == CUF_DEVICE_NONE)
+		focus = used->members[0].process;
+	members.itemised = itemised_member(facts, used, moment, focus);
 	measure_members(&members);
-	for (size_t i = 0; i < group->count; i++) {
+	for (size_t i = 0; i < used->member_count; i++) {
 		const struct member_view *member = &members.views[i];
 		if (!member->existed)
 			continue;
@@ -223,31 +229,31 @@ void device_view_at(struct build *build, uint32_t device, const struct moment *m
 		if (i != members.itemised) {
 			others[question.other_count] = member->usage;
 			others[question.other_count++].name =
-				name_of(build, group->members[i].process);
+				name_of(facts, used->members[i].process);
 			continue;
 		}
-		view->process = group->members[i].process;
+		view->process = used->members[i].process;
 		view->focus = member->usage;
 		view->levels = member->levels;
 		view->rounded_bytes = member->rounded_bytes;
 	}
 	free(members.views);
-	gpu_processes_share(build, device, moment, &view->focus, others, &question);
+	gpu_processes_share(facts, device, moment, incident, &view->focus, others, &question);
 	question.total_bytes = view->levels.total_bytes;
 	question.free_bytes = view->levels.free_bytes;
 	question.free_basis = view->levels.free_basis;
 	question.basis = basis_if_exact(view->exact);
-	view->owners = owners_rows(&question, build->arena, &view->owner_count, &view->total_bytes);
+	view->owners = owners_rows(&question, facts->arena, &view->owner_count, &view->total_bytes);
 	view->focus.fragmentation.basis = question.basis;
-	fill_layers(view, moment->incident);
+	fill_layers(view, incident);
 	free(others);
 }
 
 /* The record of an incident, with what later attempts and roll-backs corrected. */
-bool incident_at(const struct build *build, const struct fact_incident *incident,
+bool incident_at(const struct facts *facts, const struct fact_incident *incident,
 		 struct cuf_incident *out)
 {
-	if (!reader_incident(build->run->processes[incident->process].reader, incident->number,
+	if (!reader_incident(facts->run->processes[incident->process].reader, incident->number,
 			     out))
 		return false;
 	out->free_bytes = incident->free_bytes;

@@ -7,7 +7,8 @@
  */
 #pragma once
 
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
+#include "analysis/facts/passes/roles.h"
 
 struct device_view {
 	uint32_t process; /* whose rows are itemised */
@@ -21,9 +22,11 @@ struct device_view {
 	bool exact; /* false: events that undo the time since then were overwritten */
 };
 
-void device_view_at(struct build *build, uint32_t device, const struct moment *moment,
+/* incident: the record of the moment, with what is known of it; NULL. */
+void device_view_at(const struct facts *facts, struct block_memory *memory, uint32_t device,
+		    const struct fact_moment *moment, const struct cuf_incident *incident,
 		    struct device_view *view);
 /* The recorder's record of an incident's moment, with the free memory that is known of it. False:
  * it was overwritten. */
-bool incident_at(const struct build *build, const struct fact_incident *incident,
+bool incident_at(const struct facts *facts, const struct fact_incident *incident,
 		 struct cuf_incident *out);

@@ -11,10 +11,10 @@
 
 /* META FRAMEWORK comes in pieces, as things are learnt: the last text that has a key has its value.
  */
-static const char *told(struct build *build, uint32_t process, const char *key,
+static const char *told(const struct facts *facts, uint32_t process, const char *key,
 			const char *otherwise)
 {
-	const struct fact_process *recorded = &build->facts->processes[process];
+	const struct fact_process *recorded = &facts->processes[process];
 	for (size_t i = recorded->text_count; i--;) {
 		const char *value;
 		size_t bytes;
@@ -23,7 +23,7 @@ static const char *told(struct build *build, uint32_t process, const char *key,
 			continue;
 		value = key_value(recorded->texts[i].text, key, &bytes);
 		if (value && bytes)
-			return arena_text(build->arena, value, bytes);
+			return arena_text(facts->arena, value, bytes);
 	}
 	return otherwise;
 }
@@ -33,9 +33,9 @@ static const char *told(struct build *build, uint32_t process, const char *key,
  * block is: where there may be any, the largest hole is a bound. It is exact where the recorder
  * looked for streams and saw none.
  */
-static bool may_have_streams(struct build *build, uint32_t process)
+static bool may_have_streams(const struct facts *facts, uint32_t process)
 {
-	return strcmp(told(build, process, "streams", "1"), "0") != 0;
+	return strcmp(told(facts, process, "streams", "1"), "0") != 0;
 }
 
 /* Free memory inside segments, by the kind of driver memory that they are made of. */
@@ -96,23 +96,23 @@ static void settle_totals(const struct framework_question *question,
 }
 
 /* One row for PyTorch's allocator: totals, segments, pins, and the largest gap. */
-static struct fact_framework measure_pytorch(struct build *build,
+static struct fact_framework measure_pytorch(const struct facts *facts,
 					     const struct framework_question *question,
 					     const struct framework_map *map, struct usage *usage)
 {
-	const struct run_process *process = &build->run->processes[question->process];
+	const struct run_process *process = &facts->run->processes[question->process];
 	struct fact_framework framework = {
 		.process = question->process,
-		.name = told(build, question->process, "framework", "PyTorch"),
-		.version = told(build, question->process, "version", ""),
-		.backend = told(build, question->process, "backend", "")
+		.name = told(facts, question->process, "framework", "PyTorch"),
+		.version = told(facts, question->process, "version", ""),
+		.backend = told(facts, question->process, "backend", "")
 	};
 	uint64_t segment_bytes = framework_segments_measure(map, question->process,
 							    question->requested_bytes,
-							    build->arena, &framework);
+							    facts->arena, &framework);
 	settle_totals(question, process, segment_bytes, map, &framework);
 	framework.largest_hole.words = "upper bound";
-	if (framework.basis == BASIS_OBSERVED && !may_have_streams(build, question->process))
+	if (framework.basis == BASIS_OBSERVED && !may_have_streams(facts, question->process))
 		framework.largest_hole.words = "exact";
 	if (!framework.segment_count)
 		framework.largest_hole = (struct fact_layer){ CUF_UNKNOWN, "" };
@@ -133,34 +133,35 @@ static void sum_slack(struct usage *held)
 }
 
 /* Did the framework report anything up to the moment? */
-static bool is_seen(const struct build *build, const struct framework_question *question,
+static bool is_seen(const struct facts *facts, const struct framework_question *question,
 		    const struct framework_map *map)
 {
 	return map->block_count ||
-	       framework_reported(build->run->processes[question->process].events, question->device,
+	       framework_reported(facts->run->processes[question->process].events, question->device,
 				  question->seq)
 			       .allocated_bytes != CUF_UNKNOWN;
 }
 
 /* PyTorch comes first where it reports. Regions of allocators that report nothing follow. */
-void framework_facts(struct build *build, const struct framework_question *question,
+void framework_facts(const struct facts *facts, struct block_memory *memory,
+		     const struct framework_question *question,
 		     const struct liveset *live, struct usage *usage)
 {
 	struct framework_map map;
 	struct framework_regions regions;
 	struct fact_framework *rows;
 	bool seen;
-	struct device_blocks blocks = { build->run->processes[question->process].reader, live,
+	struct device_blocks blocks = { facts->run->processes[question->process].reader, live,
 					question->device, question->process };
 	framework_map_make(&blocks, &map);
-	seen = is_seen(build, question, &map);
+	seen = is_seen(facts, question, &map);
 	if (seen)
-		framework_marks_set(&build->marks[question->process],
-				    &build->run->processes[question->process], &map);
-	regions = framework_regions_of(build, question->process, &map, seen);
-	rows = arena_zeroed(build->arena, regions.count + 1, sizeof *rows);
+		framework_marks_set(&memory[question->process].marks,
+				    &facts->run->processes[question->process], &map);
+	regions = framework_regions_of(facts, question->process, &map, seen);
+	rows = arena_zeroed(facts->arena, regions.count + 1, sizeof *rows);
 	if (seen) {
-		rows[usage->fragmentation.framework_count++] = measure_pytorch(build, question,
+		rows[usage->fragmentation.framework_count++] = measure_pytorch(facts, question,
 									       &map, usage);
 		usage->framework_known = true;
 		usage->framework_basis = rows[0].basis;
@@ -172,6 +173,7 @@ void framework_facts(struct build *build, const struct framework_question *quest
 	usage->fragmentation.framework_count += regions.count;
 	usage->fragmentation.frameworks = rows;
 	if (question->with_roles)
-		roles_sum(build, question->process, question->device, live, &map, usage);
+		roles_sum(roles_of(memory, facts, question->process), question->device, live, &map,
+			  usage);
 	framework_map_fini(&map);
 }

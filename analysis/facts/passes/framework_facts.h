@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 #include "analysis/measure/framework_map.h"
 
 struct framework_question {
@@ -20,8 +20,9 @@ struct framework_question {
 	bool with_roles; /* the rows of this process will be shown one by one */
 };
 
-void framework_facts(struct build *build, const struct framework_question *question,
-		     const struct liveset *live, struct usage *usage);
+void framework_facts(const struct facts *facts, struct block_memory *memory,
+		     const struct framework_question *question, const struct liveset *live,
+		     struct usage *usage);
 
 /* Other allocators whose interior is not seen: a row for each that holds blocks of this device. See
  * framework_regions.c. */
@@ -29,5 +30,5 @@ struct framework_regions {
 	struct fact_framework *items;
 	size_t count;
 };
-struct framework_regions framework_regions_of(struct build *build, uint32_t process,
+struct framework_regions framework_regions_of(const struct facts *facts, uint32_t process,
 					      const struct framework_map *map, bool pytorch_seen);

@@ -24,10 +24,10 @@ static const struct framework *keeper_by_path(const char *path)
 }
 
 /* A program that has a framework linked in: by the name of the function that allocates. */
-static const struct framework *keeper_by_function(const struct build *build,
+static const struct framework *keeper_by_function(const struct facts *facts,
 						  const struct fact_module *module, uint64_t addr)
 {
-	struct symbols_module *file = symbols_module(build->options.symbols, module->path,
+	struct symbols_module *file = symbols_module(facts->run->symbols, module->path,
 						     module->build_id, module->build_id_bytes);
 	const struct symbols_frame *frames;
 	size_t count = symbols_resolve(file, addr - module->base - 1, &frames);
@@ -43,13 +43,13 @@ static const struct framework *keeper_by_function(const struct build *build,
 }
 
 /* The innermost frame outside CUDA's own libraries shows who allocated. NULL: none of the table. */
-static const struct framework *keeper_of(const struct build *build, uint32_t process,
+static const struct framework *keeper_of(const struct facts *facts, uint32_t process,
 					 const struct framework_range *range)
 {
-	const struct fact_process *recorded = &build->facts->processes[process];
+	const struct fact_process *recorded = &facts->processes[process];
 	struct fact_stack stack = { .process = process, .id = range->stack };
 
-	stack_fill(build, &stack, range->time_ns);
+	stack_fill(facts, &stack, range->time_ns);
 	for (uint32_t i = 0; i < stack.depth; i++) {
 		const struct fact_module *module = NULL;
 		const struct framework *linked = NULL;
@@ -60,8 +60,8 @@ static const struct framework *keeper_of(const struct build *build, uint32_t pro
 			return NULL;
 		if (is_cuda_library(module->path))
 			continue;
-		if (build->options.symbols && !strcmp(module->path, recorded->exe))
-			linked = keeper_by_function(build, module, stack.addrs[i]);
+		if (facts->run->symbols && !strcmp(module->path, recorded->exe))
+			linked = keeper_by_function(facts, module, stack.addrs[i]);
 		if (linked)
 			return linked;
 		return keeper_by_path(module->path);
@@ -70,9 +70,9 @@ static const struct framework *keeper_of(const struct build *build, uint32_t pro
 }
 
 /* Saves looking at stacks in programs without any of them. */
-static bool may_be_there(const struct build *build, const struct fact_process *process)
+static bool may_be_there(const struct facts *facts, const struct fact_process *process)
 {
-	if (build->options.symbols)
+	if (facts->run->symbols)
 		return true;
 	for (size_t i = 0; i < process->module_count; i++)
 		if (keeper_by_path(process->modules[i].path))
@@ -89,7 +89,7 @@ struct tally {
 
 /* `powers` stays true while all regions are powers of two from 1 MiB on, as a BFC arena makes
  * them. */
-static void add(struct build *build, uint32_t process, const struct framework_range *range,
+static void add(const struct facts *facts, uint32_t process, const struct framework_range *range,
 		struct tally *tally)
 {
 	xalloc_grow(&tally->segments, tally->count, &tally->room, sizeof *tally->segments);
@@ -126,7 +126,7 @@ static const char *backend_of(const struct framework *framework, const struct ta
 }
 
 /* Everything inside the regions is unknown, which is not the same as 0. */
-static struct fact_framework row_of(struct build *build, uint32_t process,
+static struct fact_framework row_of(const struct facts *facts, uint32_t process,
 				    const struct framework *framework, const struct tally *tally)
 {
 	return (struct fact_framework){
@@ -138,7 +138,7 @@ static struct fact_framework row_of(struct build *build, uint32_t process,
 		.reserved_bytes = tally->bytes,
 		.placed_bytes = CUF_UNKNOWN,
 		.basis = BASIS_INFERRED,
-		.segments = arena_copy(build->arena, tally->segments, tally->count,
+		.segments = arena_copy(facts->arena, tally->segments, tally->count,
 				       sizeof *tally->segments),
 		.segment_count = tally->count,
 		.largest_hole = { CUF_UNKNOWN, "" },
@@ -147,27 +147,27 @@ static struct fact_framework row_of(struct build *build, uint32_t process,
 	};
 }
 
-struct framework_regions framework_regions_of(struct build *build, uint32_t process,
+struct framework_regions framework_regions_of(const struct facts *facts, uint32_t process,
 					      const struct framework_map *map, bool pytorch_seen)
 {
 	struct framework_regions out = { 0 };
 	struct tally tallies[FRAMEWORKS_MAX] = { 0 };
 	const struct framework *framework;
 
-	if (!may_be_there(build, &build->facts->processes[process]))
+	if (!may_be_there(facts, &facts->processes[process]))
 		return out;
 	for (size_t i = 0; i < map->range_count; i++) {
 		const struct framework_range *range = &map->ranges[i];
 		if (range->is_segment)
 			continue;
-		framework = keeper_of(build, process, range);
+		framework = keeper_of(facts, process, range);
 		if (framework && !(pytorch_seen && !strcmp(framework->name, "PyTorch")))
-			add(build, process, range, &tallies[framework - framework_at(0)]);
+			add(facts, process, range, &tallies[framework - framework_at(0)]);
 	}
-	out.items = arena_zeroed(build->arena, FRAMEWORKS_MAX, sizeof *out.items);
+	out.items = arena_zeroed(facts->arena, FRAMEWORKS_MAX, sizeof *out.items);
 	for (size_t i = 0; (framework = framework_at(i)) && i < FRAMEWORKS_MAX; i++) {
 		if (tallies[i].count)
-			out.items[out.count++] = row_of(build, process, framework, &tallies[i]);
+			out.items[out.count++] = row_of(facts, process, framework, &tallies[i]);
 		free(tallies[i].segments);
 	}
 	return out;

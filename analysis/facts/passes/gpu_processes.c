@@ -29,18 +29,18 @@ struct choice {
 };
 
 /* NVML knows the whole machine, so any process of the run may have asked. */
-static struct choice choose(const struct build *build, uint32_t device, uint64_t time_ns)
+static struct choice choose(const struct facts *facts, uint32_t device, uint64_t time_ns)
 {
-	const struct device_group *group = &build->groups[device];
+	const struct fact_device *used = &facts->devices[device];
 	struct choice best = { NULL, FACT_NONE, STALE_NS };
-	for (size_t m = 0; m < group->count; m++) {
-		const struct meta *meta = &build->run->processes[group->members[m].process].meta;
+	for (size_t m = 0; m < used->member_count; m++) {
+		const struct meta *meta = &facts->run->processes[used->members[m].process].meta;
 		for (size_t i = 0; i < meta->reading_count; i++) {
 			const struct gpu_processes_reading *reading = &meta->readings[i];
-			if (reading->head.device != group->members[m].ordinal ||
+			if (reading->head.device != used->members[m].ordinal ||
 			    !is_whole(reading) || apart(reading->time_ns, time_ns) >= best.apart_ns)
 				continue;
-			best = (struct choice){ reading, group->members[m].process,
+			best = (struct choice){ reading, used->members[m].process,
 						apart(reading->time_ns, time_ns) };
 		}
 	}
@@ -99,40 +99,42 @@ static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
 }
 
 /* NULL: the recorder could not read it. */
-static const char *name_of(const struct build *build, const struct cuf_gpu_process *holder)
+static const char *name_of(const struct facts *facts, const struct cuf_gpu_process *holder)
 {
 	if (!*holder->name)
 		return NULL;
-	return arena_text(build->arena, holder->name, strnlen(holder->name, sizeof holder->name));
+	return arena_text(facts->arena, holder->name, strnlen(holder->name, sizeof holder->name));
 }
 
 /* The failing process asked at the failure itself. `run` asks a moment later, when others may have
  * ended or come. */
-static bool is_of_moment(const struct choice *choice, const struct moment *moment)
+static bool is_of_moment(const struct choice *choice, uint32_t process,
+			 const struct cuf_incident *incident)
 {
 	const struct cuf_meta_gpu_processes *head = &choice->reading->head;
 
-	return !(head->flags & CUF_GPU_PROCESSES_BY_RUN) && choice->process == moment->process &&
-	       moment->incident && moment->incident->number == head->meta.number;
+	return !(head->flags & CUF_GPU_PROCESSES_BY_RUN) && choice->process == process &&
+	       incident && incident->number == head->meta.number;
 }
 
-void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
+void gpu_processes_share(const struct facts *facts, uint32_t device,
+			 const struct fact_moment *moment, const struct cuf_incident *incident,
 			 struct usage *focus, struct usage *others,
 			 struct owners_question *question)
 {
-	struct choice choice = choose(build, device, moment->time_ns);
+	struct choice choice = choose(facts, device, moment->time_ns);
 	const struct cuf_gpu_process *own;
 	struct gpu_process *rows;
 	bool guessed, of_moment;
 	if (!choice.reading || !focus->pid)
 		return;
 	own = find_focus(choice.reading, focus, &guessed);
-	rows = arena_zeroed(build->arena, choice.reading->head.stored_count, sizeof *rows);
+	rows = arena_zeroed(facts->arena, choice.reading->head.stored_count, sizeof *rows);
 	question->gpu_processes = rows;
 	question->gpu_processes_basis = basis_if_exact(choice.apart_ns <= NEAR_NS && !guessed);
 	/* what is over the blocks of a recorded process is its context, but only of the very moment
 	 * at which the blocks are known */
-	of_moment = is_of_moment(&choice, moment);
+	of_moment = is_of_moment(&choice, moment->process, incident);
 	if (own && !guessed && of_moment)
 		focus->nvml_bytes = own->used_bytes;
 	for (uint32_t i = 0; i < choice.reading->head.stored_count; i++) {
@@ -144,10 +146,7 @@ void gpu_processes_share(const struct build *build, uint32_t device, const struc
 			recorded->nvml_bytes = holder->used_bytes;
 		else if (!recorded)
 			rows[question->gpu_process_count++] = (struct gpu_process){
-				holder->pid,
-				name_of(build, holder),
-				holder->used_bytes
-			};
+				holder->pid, name_of(facts, holder), holder->used_bytes };
 	}
 	if (question->gpu_process_count)
 		qsort(rows, question->gpu_process_count, sizeof *rows, by_bytes);
@@ -176,12 +175,12 @@ static const char *result_words(uint32_t result)
 	return "";
 }
 
-const char *gpu_processes_refusal(const struct build *build, uint32_t process)
+const char *gpu_processes_refusal(const struct facts *facts, uint32_t process)
 {
 #define NAME(name, parameters) #name,
 	static const char *const names[] = { "", CUF_NVML_FUNCTIONS(NAME) };
 #undef NAME
-	const struct meta *meta = &build->run->processes[process].meta;
+	const struct meta *meta = &facts->run->processes[process].meta;
 	for (size_t i = 0; i < meta->reading_count; i++) {
 		const struct cuf_meta_gpu_processes *head = &meta->readings[i].head;
 		const char *function = "an unknown function";
@@ -193,7 +192,7 @@ const char *gpu_processes_refusal(const struct build *build, uint32_t process)
 			continue;
 		if (head->failed < CUF_NVML_FUNCTION_MAX)
 			function = names[head->failed];
-		return arena_format(build->arena,
+		return arena_format(facts->arena,
 				    "NVML did not say who else holds the device: %s answered %u%s",
 				    function, head->result, result_words(head->result));
 	}

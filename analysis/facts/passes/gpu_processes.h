@@ -6,14 +6,15 @@
  */
 #pragma once
 
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 /* Sets nvml_bytes of the focus and of the others (question's other_count), and the question's
- * tenants and their basis. */
-void gpu_processes_share(const struct build *build, uint32_t device, const struct moment *moment,
+ * tenants and their basis. incident: the recorder's record of the moment; NULL. */
+void gpu_processes_share(const struct facts *facts, uint32_t device,
+			 const struct fact_moment *moment, const struct cuf_incident *incident,
 			 struct usage *focus, struct usage *others,
 			 struct owners_question *question);
 
 /* A sentence for each way in which NVML was asked and did not tell; NULL: none. process: whose
  * recording. */
-const char *gpu_processes_refusal(const struct build *build, uint32_t process);
+const char *gpu_processes_refusal(const struct facts *facts, uint32_t process);

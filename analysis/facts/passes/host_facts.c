@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* struct fact_host beyond malloc's live blocks: statistics of allocators, what resident memory is
  * made of, whether free memory is fragmented or only cached, who pins it, what would release it. */
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,10 +28,10 @@ static void take_off(uint64_t *figure, uint64_t bytes)
 }
 
 /* Maps are host blocks in the recording; in the report malloc is malloc. */
-static void fill_maps(struct build *build, uint32_t process, const char *memory,
-		      struct fact_host *host)
+static void fill_maps(const struct facts *facts, uint32_t process, const struct fact_maps *after,
+		      const char *memory, struct fact_host *host)
 {
-	struct fact_maps maps = host_maps_at(build, process);
+	struct fact_maps maps = host_maps_at(facts, process, after);
 	uint64_t bytes, count;
 
 	host->maps = (struct fact_maps){ CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN, CUF_UNKNOWN,
@@ -162,10 +162,10 @@ static uint64_t with_later(uint64_t anonymous, const char *memory, uint64_t samp
  * All rows are of one reading of the address space, so they sum to what was resident then, or to
  * the later sampled_bytes, if that is known.
  */
-static void fill_rows(struct build *build, const char *memory, uint64_t sampled_bytes,
+static void fill_rows(const struct facts *facts, const char *memory, uint64_t sampled_bytes,
 		      struct fact_allocator *allocator, struct fact_host *host)
 {
-	struct rows rows = { arena_zeroed(build->arena, PART_MAX, sizeof *rows.items), 0 };
+	struct rows rows = { arena_zeroed(facts->arena, PART_MAX, sizeof *rows.items), 0 };
 	uint64_t anonymous, resident;
 	host->swap_bytes = key_number(memory, "swap_bytes");
 	if (key_number(memory, "whole") != 1)
@@ -216,10 +216,10 @@ static enum fact_host_verdict judge(const struct fact_allocator *allocator)
 }
 
 /* Changes of the program come first, then settings. */
-static void fill_advice(struct build *build, const struct fact_allocator *allocator,
+static void fill_advice(const struct facts *facts, const struct fact_allocator *allocator,
 			struct fact_host *host)
 {
-	struct fact_host_advice *advice = arena_zeroed(build->arena, FIX_MAX, sizeof *advice);
+	struct fact_host_advice *advice = arena_zeroed(facts->arena, FIX_MAX, sizeof *advice);
 	bool glibc = allocator && !strcmp(allocator->name, "glibc");
 	host->advice = advice;
 	if (host->verdict != HOST_FRAGMENTED && host->verdict != HOST_CACHED)
@@ -241,16 +241,16 @@ static void fill_advice(struct build *build, const struct fact_allocator *alloca
 }
 
 /* Call sites whose blocks keep pages alive that are otherwise free. */
-static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented_bytes,
+static void fill_pins(const struct facts *facts, uint32_t process, uint64_t fragmented_bytes,
 		      struct fact_host *host)
 {
-	const struct reader *reader = build->run->processes[process].reader;
-	struct host_means means = host_means_of(reader, &build->run->processes[process].meta);
+	const struct reader *reader = facts->run->processes[process].reader;
+	struct host_means means = host_means_of(reader, &facts->run->processes[process].meta);
 	struct fact_host_pin *kept;
 	struct host_pin *pins;
 	bool sampled = reader->header.options_host_mode == CUF_HOST_SAMPLED;
 	size_t count = host_pins_find(reader, &means, fragmented_bytes, PINS_MAX, &pins);
-	host->pins = kept = arena_zeroed(build->arena, count, sizeof *kept);
+	host->pins = kept = arena_zeroed(facts->arena, count, sizeof *kept);
 	host->pin_count = count;
 	for (size_t i = 0; i < count; i++) {
 		kept[i] = (struct fact_host_pin){
@@ -260,7 +260,7 @@ static void fill_pins(struct build *build, uint32_t process, uint64_t fragmented
 			.count = pins[i].count,
 			.basis = basis_if_exact(!sampled),
 		};
-		stack_fill(build, &kept[i].stack, reader->header.start_ns);
+		stack_fill(facts, &kept[i].stack, reader->header.start_ns);
 	}
 	free(pins);
 }
@@ -385,10 +385,10 @@ static void move_to_peak(const struct fact_process *process, const struct cuf_ho
 }
 
 /* Pinned and registered memory at the moment of the run, in all of the process. */
-static uint64_t page_locked_bytes(struct build *build, uint32_t process)
+static uint64_t page_locked_bytes(const struct facts *facts, uint32_t process)
 {
-	const struct live_sums *sums = run_sums(&build->run->processes[process],
-						seq_at_moment(build, process));
+	const struct live_sums *sums = run_sums(&facts->run->processes[process],
+						facts->processes[process].moment_seq);
 	uint64_t bytes = 0;
 	for (unsigned device = 0; device <= CUF_DEVICES_MAX; device++)
 		bytes += sums->bytes[device][CUF_KIND_PINNED] +
@@ -397,14 +397,6 @@ static uint64_t page_locked_bytes(struct build *build, uint32_t process)
 }
 
 /* ---- all ---- */
-
-uint64_t host_report_time(const struct build *build, uint32_t process)
-{
-	uint64_t monotonic_ns = host_time_of(build, process);
-	if (monotonic_ns == CUF_UNKNOWN)
-		return CUF_UNKNOWN;
-	return reader_realtime(build->run->processes[process].reader, monotonic_ns);
-}
 
 #define OVERTAKEN_NS 100000000ull /* a sample is that much later than the reading */
 
@@ -423,21 +415,21 @@ static bool is_overtaken(const struct fact_process *process, uint64_t time_ns, u
 }
 
 /* The allocator that serves malloc is the first row; returned if it is known. */
-static struct fact_allocator *fill_allocators(struct build *build, uint32_t process,
-					      uint64_t time_ns, struct fact_host *host)
+static struct fact_allocator *fill_allocators(const struct facts *facts, uint32_t process,
+					      uint64_t time_ns, uint64_t failed_ns,
+					      struct fact_host *host)
 {
-	const struct meta *meta = &build->run->processes[process].meta;
-	const struct fact_process *whose = &build->facts->processes[process];
-	struct fact_allocator *first = allocator_stats_of(meta, time_ns,
-							  host_failed_at(build, process),
-							  build->arena, &host->allocator_count);
+	const struct meta *meta = &facts->run->processes[process].meta;
+	const struct fact_process *whose = &facts->processes[process];
+	struct fact_allocator *first = allocator_stats_of(meta, time_ns, failed_ns,
+							  facts->arena, &host->allocator_count);
 
 	for (size_t i = 0; i < host->allocator_count; i++)
 		if (first[i].at_incident && is_overtaken(whose, time_ns, first[i].time_ns))
 			allocator_stats_forget(&first[i]);
 	host->allocators = first;
 	if (host->allocator_count && first->role == ALLOCATOR_PROCESS)
-		host->allocator = arena_format(build->arena, "%s%s%s", first->name,
+		host->allocator = arena_format(facts->arena, "%s%s%s", first->name,
 					       *first->version ? " " : "", first->version);
 	return host->allocator ? first : NULL;
 }
@@ -452,14 +444,14 @@ static bool is_freed_at_end(uint64_t at_work, uint64_t at_end)
 /* The last reading is of the exit, when an interpreter has freed its objects. Where that was much,
  * readings and samples count only up to the end of the work, which is returned. What was freed may
  * still be resident. */
-static uint64_t read_until(const struct build *build, uint32_t process, uint64_t work_end_ns)
+static uint64_t read_until(const struct facts *facts, uint32_t process, uint64_t work_end_ns)
 {
-	const struct fact_process *whose = &build->facts->processes[process];
+	const struct fact_process *whose = &facts->processes[process];
 	const struct fact_sample *at_work = fact_sample_at(whose, work_end_ns),
-				 *at_end = fact_sample_at(whose, build->moment.time_ns);
+				 *at_end = fact_sample_at(whose, facts->moment.time_ns);
 
-	if (build->moment.kind != MOMENT_END || !is_known(work_end_ns) || !at_end ||
-	    !build->run->processes[process].reader->header.work_end_ns)
+	if (facts->moment.kind != MOMENT_END || !is_known(work_end_ns) || !at_end ||
+	    !facts->run->processes[process].reader->header.work_end_ns)
 		return CUF_UNKNOWN;
 	return is_freed_at_end(at_work->rss_bytes, at_end->rss_bytes) ||
 	       is_freed_at_end(at_work->host_live_bytes, at_end->host_live_bytes) ?
@@ -467,17 +459,19 @@ static uint64_t read_until(const struct build *build, uint32_t process, uint64_t
 }
 
 /* Order matters: rows and advice need malloc's live bytes, and maps are subtracted from those. */
-static struct fact_host host_of(struct build *build, uint32_t process)
+static struct fact_host host_of(const struct facts *facts, uint32_t process,
+				const struct host_moment *moment, const struct swept *swept)
 {
-	const struct fact_process *whose = &build->facts->processes[process];
-	const struct meta *meta = &build->run->processes[process].meta;
-	uint64_t time_ns = host_report_time(build, process);
-	uint64_t until_ns = read_until(build, process, time_ns);
-	uint64_t sampled_ns = least_of(until_ns, build->moment.time_ns);
+	const struct fact_process *whose = &facts->processes[process];
+	const struct meta *meta = &facts->run->processes[process].meta;
+	const struct reader *reader = facts->run->processes[process].reader;
+	uint64_t time_ns = reader_realtime(reader, moment->at.time_ns);
+	uint64_t until_ns = read_until(facts, process, time_ns);
+	uint64_t sampled_ns = least_of(until_ns, facts->moment.time_ns);
 	/* readings may be a little late, but not those of the exit */
 	uint64_t read_ns = is_known(until_ns) ? until_ns - STATS_LATE_NS : time_ns;
 	const struct fact_meta_text *reading =
-		allocator_stats_memory(meta, read_ns, host_failed_at(build, process));
+		allocator_stats_memory(meta, read_ns, moment->failed_ns);
 	const char *memory = NULL;
 	/* dated: its statistics are of that moment, as the reading of the memory is. */
 	struct fact_allocator *ours, *dated = NULL;
@@ -486,44 +480,44 @@ static struct fact_host host_of(struct build *build, uint32_t process)
 		.swap_bytes = CUF_UNKNOWN,
 		.cgroup_max_bytes = meta_limit(meta, "memory.max"),
 		.memory_total_bytes = meta_limit(meta, "MemTotal"),
-		.pinned_bytes = page_locked_bytes(build, process),
+		.pinned_bytes = page_locked_bytes(facts, process),
 	};
 
 	if (reading && (reading->number != CUF_MOMENT_INCIDENT ||
 			!is_overtaken(whose, time_ns, reading->time_ns)))
 		memory = reading->text;
 	fill_samples(whose, sampled_ns, &host);
-	count_calls(build->run->processes[process].reader, whose->threads_most, &host);
-	fill_malloc(build->run->processes[process].reader, &build->host_memory[process], &host);
+	count_calls(reader, whose->threads_most, &host);
+	fill_malloc(reader, &swept->memory, &host);
 	host.at_ns = time_ns;
-	host.at_peak = build->host_peaks && time_ns != CUF_UNKNOWN;
+	host.at_peak = moment->is_peak && time_ns != CUF_UNKNOWN;
 	if (host.at_peak) {
 		memory = NULL; /* it was read at another moment */
-		move_to_peak(whose, build->host_peaks[process].note, &host);
+		move_to_peak(whose, moment->at.note, &host);
 	}
-	ours = fill_allocators(build, process, read_ns, &host);
-	fill_maps(build, process, memory, &host);
-	fill_python(build->run->processes[process].reader, &build->host_memory[process], &host);
+	ours = fill_allocators(facts, process, read_ns, moment->failed_ns, &host);
+	fill_maps(facts, process, &swept->maps, memory, &host);
+	fill_python(reader, &swept->memory, &host);
 	if (ours && reading && apart_ns(ours->time_ns, reading->time_ns) <= STATS_LATE_NS)
 		dated = ours;
 	if (memory)
-		fill_rows(build, memory, later_sample(whose, sampled_ns, reading), dated, &host);
+		fill_rows(facts, memory, later_sample(whose, sampled_ns, reading), dated, &host);
 	host.verdict = judge(ours);
-	fill_advice(build, ours, &host);
+	fill_advice(facts, ours, &host);
 	if (host.verdict == HOST_FRAGMENTED)
-		fill_pins(build, process, ours->fragmented_bytes, &host);
-	host.heap = managed_heap(build, process, &host);
+		fill_pins(facts, process, ours->fragmented_bytes, &host);
+	host.heap = managed_heap(facts, process, &host);
 	return host;
 }
 
-struct fact_layer host_layer_at(const struct build *build, uint32_t process, uint64_t time_ns)
+struct fact_layer host_layer_at(const struct facts *facts, uint32_t process, uint64_t time_ns)
 {
 	struct fact_layer layer = { CUF_UNKNOWN, "" };
 	/* Called for every incident: what it reads is not kept. */
 	struct arena *arena = arena_new();
 	size_t count;
 	const struct fact_allocator *allocator =
-		allocator_stats_of(&build->run->processes[process].meta, time_ns, CUF_UNKNOWN,
+		allocator_stats_of(&facts->run->processes[process].meta, time_ns, CUF_UNKNOWN,
 				   arena, &count);
 
 	if (count && allocator->role == ALLOCATOR_PROCESS)
@@ -532,16 +526,26 @@ struct fact_layer host_layer_at(const struct build *build, uint32_t process, uin
 	return layer;
 }
 
+struct host_filling {
+	struct facts *facts;
+	const struct host_moment *moments;
+	const struct swept *swept;
+};
+
 static void fill_process(void *context, size_t i)
 {
-	struct build *build = context;
+	const struct host_filling *filling = context;
+	const struct host_moment *moment = &filling->moments[i];
+	struct facts *facts = filling->facts;
 
-	build->facts->processes[i].host = host_of(build, (uint32_t)i);
-	shared_memory(build, (uint32_t)i);
-	run_rest(build->run, &build->run->processes[i]);
+	facts->processes[i].host = host_of(facts, (uint32_t)i, moment, &filling->swept[i]);
+	shared_memory(facts, (uint32_t)i, moment->at.time_ns);
+	run_rest(facts->run, &facts->run->processes[i]);
 }
 
-void build_host(struct build *build)
+void build_host(struct facts *facts, const struct moments *moments, const struct swept *swept)
 {
-	parallel_each(build->run->count, build->options.threads, fill_process, build);
+	struct host_filling filling = { facts, moments->of_host, swept };
+
+	parallel_each(facts->process_count, facts->run->threads, fill_process, &filling);
 }

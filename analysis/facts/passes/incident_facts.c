@@ -23,19 +23,19 @@ static uint64_t requested_of(const struct cuf_incident *incident)
 }
 
 /* The function that the program called: a label where a hook serves several functions. */
-static const char *api_of(const struct build *build, uint32_t process,
+static const char *api_of(const struct facts *facts, uint32_t process,
 			  const struct cuf_incident *incident)
 {
-	const char *name = hook_name(build, process,
-				     incident->label ? incident->label : incident->hook);
+	const char *name = fact_hook_name(&facts->processes[process],
+					  incident->label ? incident->label : incident->hook);
 	return name ? name : "";
 }
 
 /* The driver function that failed, behind a runtime function or a framework. */
-static const char *driver_api_of(const struct build *build, uint32_t process,
+static const char *driver_api_of(const struct facts *facts, uint32_t process,
 				 const struct cuf_incident *incident)
 {
-	const char *name = hook_name(build, process, incident->hook);
+	const char *name = fact_hook_name(&facts->processes[process], incident->hook);
 	return name ? name : "";
 }
 
@@ -50,9 +50,9 @@ static size_t driver_tries(const struct ladder *ladder)
 
 /* The driver was not asked, or its answer was not the reason: the framework itself is what refused.
  */
-static const char *framework_name(const struct build *build, uint32_t process)
+static const char *framework_name(const struct facts *facts, uint32_t process)
 {
-	const struct meta *meta = &build->run->processes[process].meta;
+	const struct meta *meta = &facts->run->processes[process].meta;
 	for (size_t i = meta->text_count; i--;) {
 		const char *name;
 		size_t bytes;
@@ -61,18 +61,18 @@ static const char *framework_name(const struct build *build, uint32_t process)
 			continue;
 		name = key_value(meta->texts[i].text, "framework", &bytes);
 		if (name && bytes)
-			return arena_text(build->arena, name, bytes);
+			return arena_text(facts->arena, name, bytes);
 	}
 	return "PyTorch";
 }
 
 /* One row for each attempt at the driver, oldest first. */
-static void fill_attempts(struct build *build, uint32_t process, const struct ladder *ladder,
+static void fill_attempts(const struct facts *facts, uint32_t process, const struct ladder *ladder,
 			  struct fact_incident *failure)
 {
-	const struct reader *reader = build->run->processes[process].reader;
+	const struct reader *reader = facts->run->processes[process].reader;
 	failure->attempt_count = driver_tries(ladder);
-	failure->attempts = arena_zeroed(build->arena, failure->attempt_count,
+	failure->attempts = arena_zeroed(facts->arena, failure->attempt_count,
 					 sizeof *failure->attempts);
 	for (size_t i = 0; i < failure->attempt_count; i++) {
 		const struct cuf_incident *incident = &ladder->tries[i];
@@ -84,30 +84,30 @@ static void fill_attempts(struct build *build, uint32_t process, const struct la
 			.free_bytes = incident->free_bytes,
 			.total_bytes = incident->total_bytes,
 			.result = incident->result,
-			.api = api_of(build, process, incident),
-			.driver_api = driver_api_of(build, process, incident)
+			.api = api_of(facts, process, incident),
+			.driver_api = driver_api_of(facts, process, incident)
 		};
 		if (incident->kind == CUF_KIND_FRAMEWORK)
 			failure->attempts[i].api = failure->attempts[i].driver_api =
-				framework_name(build, process);
+				framework_name(facts, process);
 	}
 }
 
 /* The largest call sites at the failure, as the recorder measured them: they are exact even if the
  * replay is not. */
-static void fill_sites(struct build *build, uint32_t process, const struct cuf_incident *incident,
-		       struct fact_incident *failure)
+static void fill_sites(const struct facts *facts, uint32_t process,
+		       const struct cuf_incident *incident, struct fact_incident *failure)
 {
 	struct fact_live_site *sites;
 	failure->site_count = least_of(incident->site_count, CUF_INCIDENT_SITES);
-	sites = arena_zeroed(build->arena, failure->site_count, sizeof *sites);
+	sites = arena_zeroed(facts->arena, failure->site_count, sizeof *sites);
 	for (size_t s = 0; s < failure->site_count; s++) {
 		sites[s] = (struct fact_live_site){ { .process = process,
 						      .id = incident->sites[s].stack },
 						    incident->sites[s].kind,
 						    incident->sites[s].bytes,
 						    incident->sites[s].count };
-		stack_fill(build, &sites[s].stack, incident->time_ns);
+		stack_fill(facts, &sites[s].stack, incident->time_ns);
 	}
 	failure->sites = sites;
 }
@@ -158,10 +158,10 @@ static void fill_limits(const struct cuf_incident *asked, struct fact_incident *
 
 /* What the failure was is taken from the last attempt at the driver; what was held, from the last
  * record. */
-static void fill_incident(struct build *build, uint32_t process, const struct ladder *ladder,
+static void fill_incident(const struct facts *facts, uint32_t process, const struct ladder *ladder,
 			  struct fact_incident *failure)
 {
-	const struct reader *reader = build->run->processes[process].reader;
+	const struct reader *reader = facts->run->processes[process].reader;
 	const struct cuf_incident *incident = ladder_last(ladder),
 				  *asked = &ladder->tries[driver_tries(ladder) - 1];
 	*failure = (struct fact_incident){
@@ -171,11 +171,11 @@ static void fill_incident(struct build *build, uint32_t process, const struct la
 		.process = process,
 		.pid = reader->header.pid,
 		.tid = incident->tid,
-		.device = group_of(build, process, incident->device),
+		.device = fact_device_of(&facts->processes[process], incident->device),
 		.kind = asked->kind,
 		.is_request = incident->is_request,
-		.api = api_of(build, process, asked),
-		.driver_api = driver_api_of(build, process, asked),
+		.api = api_of(facts, process, asked),
+		.driver_api = driver_api_of(facts, process, asked),
 		.result = asked->result,
 		.seq = incident->seq,
 		.settled_seq = ladder->settled_seq,
@@ -195,13 +195,13 @@ static void fill_incident(struct build *build, uint32_t process, const struct la
 	memcpy(failure->live_bytes, incident->live_bytes, sizeof failure->live_bytes);
 	memcpy(failure->live_count, incident->live_count, sizeof failure->live_count);
 	if (asked->kind == CUF_KIND_FRAMEWORK)
-		failure->api = failure->driver_api = framework_name(build, process);
+		failure->api = failure->driver_api = framework_name(facts, process);
 	fill_framework(ladder, failure);
 	fill_limits(asked, failure);
 	fill_free(ladder, failure);
-	fill_attempts(build, process, ladder, failure);
-	fill_sites(build, process, incident, failure);
-	stack_fill(build, &failure->stack, incident->time_ns);
+	fill_attempts(facts, process, ladder, failure);
+	fill_sites(facts, process, incident, failure);
+	stack_fill(facts, &failure->stack, incident->time_ns);
 }
 
 /* By time, then by process and sequence number, so that the ids are the same in every report. */
@@ -262,20 +262,22 @@ static void find_fatal(struct facts *facts)
 }
 
 /* Ids count from 1 over all processes, by time. 0 is "none". */
-void build_incidents(struct build *build)
+void build_incidents(struct facts *facts, const struct exit_reason *ends)
 {
-	struct facts *facts = build->facts;
+	struct ladders *ladders = xalloc_zeroed(facts->process_count, sizeof *ladders);
 	size_t count = 0;
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		ladders_init(&build->ladders[p], &build->run->processes[p],
-			     &build->exit_reasons[p]);
-		count += build->ladders[p].count;
+	for (uint32_t p = 0; p < facts->process_count; p++) {
+		ladders_init(&ladders[p], &facts->run->processes[p], &ends[p]);
+		count += ladders[p].count;
 	}
-	facts->incidents = arena_zeroed(build->arena, count, sizeof *facts->incidents);
-	for (uint32_t p = 0; p < build->run->count; p++)
-		for (size_t i = 0; i < build->ladders[p].count; i++)
-			fill_incident(build, p, &build->ladders[p].items[i],
+	facts->incidents = arena_zeroed(facts->arena, count, sizeof *facts->incidents);
+	for (uint32_t p = 0; p < facts->process_count; p++) {
+		for (size_t i = 0; i < ladders[p].count; i++)
+			fill_incident(facts, p, &ladders[p].items[i],
 				      &facts->incidents[facts->incident_count++]);
+		ladders_fini(&ladders[p]);
+	}
+	free(ladders);
 	if (count)
 		qsort(facts->incidents, count, sizeof *facts->incidents, by_time);
 	for (size_t i = 0; i < count; i++)
@@ -311,7 +313,7 @@ static uint64_t needed_bytes(const struct fact_incident *incident)
 
 /* Whether the request would fit if free memory were in one piece; unknown where an allocator may
  * have free memory that is not visible. */
-static void judge_packing(struct build *build, struct fact_incident *incident,
+static void judge_packing(const struct facts *facts, struct fact_incident *incident,
 			  const struct device_view *view)
 {
 	incident->packed_bytes = packed_bytes(&view->focus, incident->free_bytes);
@@ -323,7 +325,7 @@ static void judge_packing(struct build *build, struct fact_incident *incident,
 	else
 		incident->fits_if_packed = FACT_NO;
 	if (incident->fits_if_packed == FACT_NO &&
-	    has_opaque_segments(&build->run->processes[incident->process].meta,
+	    has_opaque_segments(&facts->run->processes[incident->process].meta,
 				view->focus.framework_known))
 		incident->fits_if_packed = FACT_CANNOT_TELL;
 }
@@ -339,22 +341,22 @@ static void fill_layers_recorded(struct fact_incident *incident)
 }
 
 /* The state of the device at the incident: owners, layers, and whether packing would help. */
-static void fill_view(struct build *build, struct fact_incident *incident)
+static void fill_view(const struct facts *facts, struct block_memory *memory,
+		      struct fact_incident *incident)
 {
 	struct cuf_incident record;
-	struct moment moment = {
+	struct fact_moment moment = {
 		.kind = MOMENT_INCIDENT,
 		.process = incident->process,
 		.seq = incident->settled_seq,
 		.time_ns = incident->time_ns,
-		.incident = &record,
-		.incident_id = incident->id,
+		.incident = incident->id,
 	};
 	struct device_view view;
 
-	if (incident->device == FACT_NONE || !incident_at(build, incident, &record))
+	if (incident->device == FACT_NONE || !incident_at(facts, incident, &record))
 		return;
-	device_view_at(build, incident->device, &moment, &view);
+	device_view_at(facts, memory, incident->device, &moment, &record, &view);
 	/* A framework gave up by itself, so the recorder did not query the driver. */
 	if (incident->free_bytes == CUF_UNKNOWN) {
 		incident->free_bytes = view.levels.free_bytes;
@@ -365,16 +367,16 @@ static void fill_view(struct build *build, struct fact_incident *incident)
 	incident->basis = basis_if_exact(view.exact);
 	incident->rounded_bytes = view.rounded_bytes;
 	memcpy(incident->largest_free, view.layers, sizeof incident->largest_free);
-	judge_packing(build, incident, &view);
+	judge_packing(facts, incident, &view);
 }
 
 /* Fatal incidents explain the end of a process, so twice as many of them have a view. */
-void build_incident_views(struct build *build)
+void build_incident_views(struct facts *facts, struct block_memory *memory)
 {
 	size_t views = 0;
 
-	for (size_t i = build->facts->incident_count; i--;) {
-		struct fact_incident *incident = &build->facts->incidents[i];
+	for (size_t i = facts->incident_count; i--;) {
+		struct fact_incident *incident = &facts->incidents[i];
 		size_t most = VIEWS_MAX;
 
 		if (incident->outcome == OUTCOME_FATAL)
@@ -382,10 +384,10 @@ void build_incident_views(struct build *build)
 		
 		fill_layers_recorded(incident);
 		if (views < most) {
-			fill_view(build, incident);
+			fill_view(facts, memory, incident);
 			views++;
 		}
-		incident->largest_free[LAYER_HOST] = host_layer_at(build, incident->process,
+		incident->largest_free[LAYER_HOST] = host_layer_at(facts, incident->process,
 								   incident->time_ns);
 	}
 }

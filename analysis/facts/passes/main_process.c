@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who was killed comes first, then who held most. */
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 #include <signal.h>
 #include "analysis/base/numbers.h"

@@ -4,7 +4,7 @@
  * processes may see. Which runtime's it is follows from the modules and functions of the stack.
  * What grows in a heap is not seen from outside, so a heap is never called a leak.
  */
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 #include <string.h>
 #include "analysis/base/numbers.h"
@@ -14,7 +14,7 @@
 #include "analysis/symbols/library_names.h"
 #include "analysis/symbols/symbols.h"
 
-static void look_at_address(const struct build *build, const struct fact_process *process,
+static void look_at_address(const struct facts *facts, const struct fact_process *process,
 			    uint64_t addr, uint64_t time_ns, struct runtime_look *look)
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
@@ -25,12 +25,12 @@ static void look_at_address(const struct build *build, const struct fact_process
 
 	if (!module)
 		return;
-	if (!build->options.symbols) {
+	if (!facts->run->symbols) {
 		runtime_look_at(look, hint, module->path,
 				is_library_code(hint, module->path, NULL));
 		return;
 	}
-	file = symbols_module(build->options.symbols, module->path, module->build_id,
+	file = symbols_module(facts->run->symbols, module->path, module->build_id,
 			      module->build_id_bytes);
 	if (hint) /* the answer is kept for the report, which has no file of a closed plugin */
 		symbols_hint(file, addr - module->base - 1, hint, strlen(hint));
@@ -40,9 +40,9 @@ static void look_at_address(const struct build *build, const struct fact_process
 				is_library_code(frames[i].function, module->path, frames[i].file));
 }
 
-void managed_owner(const struct build *build, struct fact_site *site)
+void managed_owner(const struct facts *facts, struct fact_site *site)
 {
-	const struct fact_process *process = &build->facts->processes[site->process];
+	const struct fact_process *process = &facts->processes[site->process];
 	const struct fact_stack *stack = &site->stack;
 	struct runtime_look look = { 0 };
 
@@ -50,7 +50,7 @@ void managed_owner(const struct build *build, struct fact_site *site)
 		if (cuf_frame_is_python(stack->addrs[i]))
 			look.is_own = true;
 		else
-			look_at_address(build, process, stack->addrs[i], stack->time_ns, &look);
+			look_at_address(facts, process, stack->addrs[i], stack->time_ns, &look);
 	site->owner = runtime_owner(&look, &site->is_managed);
 	if (site->owner) {
 		site->runtime = look.runtime->name;
@@ -64,16 +64,16 @@ void managed_owner(const struct build *build, struct fact_site *site)
 }
 
 /* By its modules; a runtime that is linked into the program shows in its stacks. */
-static const struct runtime *runtime_in(const struct build *build, uint32_t index)
+static const struct runtime *runtime_in(const struct facts *facts, uint32_t index)
 {
-	const struct fact_process *process = &build->facts->processes[index];
+	const struct fact_process *process = &facts->processes[index];
 	const struct runtime *runtime = NULL;
 
 	for (size_t i = 0; i < process->module_count && !runtime; i++)
 		runtime = runtime_of_module(process->modules[i].path);
-	for (size_t i = 0; i < build->facts->leak_count && !runtime; i++)
-		if (build->facts->leaks[i].process == index && build->facts->leaks[i].runtime)
-			runtime = runtime_named(build->facts->leaks[i].runtime);
+	for (size_t i = 0; i < facts->leak_count && !runtime; i++)
+		if (facts->leaks[i].process == index && facts->leaks[i].runtime)
+			runtime = runtime_named(facts->leaks[i].runtime);
 	return runtime;
 }
 
@@ -119,11 +119,11 @@ static double touched_share(uint64_t mapped, uint64_t others, uint64_t room)
 	return (double)room / (double)(mapped + others);
 }
 
-struct fact_heap managed_heap(const struct build *build, uint32_t index,
+struct fact_heap managed_heap(const struct facts *facts, uint32_t index,
 			      const struct fact_host *host)
 {
-	const struct fact_process *process = &build->facts->processes[index];
-	const struct runtime *runtime = runtime_in(build, index);
+	const struct fact_process *process = &facts->processes[index];
+	const struct runtime *runtime = runtime_in(facts, index);
 	struct fact_heap heap = { .limit_bytes = CUF_UNKNOWN, .nobodys_bytes = CUF_UNKNOWN };
 	uint64_t room = resident_of_calls(process, host), mapped = 0;
 	uint64_t live = known_or_zero(host->malloc_live_bytes) +
@@ -138,8 +138,8 @@ struct fact_heap managed_heap(const struct build *build, uint32_t index,
 	heap.runtime = runtime->name;
 	heap.name = runtime->heap;
 	heap.limit_bytes = limit_of(process, runtime);
-	for (size_t i = 0; i < build->facts->leak_count; i++) {
-		const struct fact_site *site = &build->facts->leaks[i];
+	for (size_t i = 0; i < facts->leak_count; i++) {
+		const struct fact_site *site = &facts->leaks[i];
 		if (site->process == index && site->is_mapped)
 			mapped += site->bytes;
 		if (site->process == index && site->is_managed)
@@ -156,7 +156,7 @@ struct fact_heap managed_heap(const struct build *build, uint32_t index,
 #define ARENA_BYTES (1ull << 20) /* and from 3.10 on */
 
 struct map_sums {
-	struct build *build;
+	const struct facts *facts;
 	uint32_t process;
 	struct fact_maps *maps;
 };
@@ -164,8 +164,8 @@ struct map_sums {
 /* It has the size of an arena, and its innermost frame is in the interpreter. */
 static bool is_python_arena(const struct map_sums *sums, const struct host_map *map)
 {
-	const struct fact_process *process = &sums->build->facts->processes[sums->process];
-	const struct reader *reader = sums->build->run->processes[sums->process].reader;
+	const struct fact_process *process = &sums->facts->processes[sums->process];
+	const struct reader *reader = sums->facts->run->processes[sums->process].reader;
 	const struct fact_module *module;
 	uint32_t depth;
 	uint8_t stop;
@@ -206,27 +206,30 @@ static void add_map(void *context, const struct host_map *map, int sign)
 	}
 }
 
-void host_map_after(struct build *build, uint32_t process, const struct host_event *event)
+void host_map_after(const struct facts *facts, uint32_t process, const struct host_event *event,
+		    struct fact_maps *maps)
 {
-	struct map_sums sums = { build, process, &build->host_maps[process] };
+	struct map_sums sums = { facts, process, maps };
 	struct host_map map;
 
 	if (host_map_of(event, &map))
 		add_map(&sums, &map, -host_event_sign(event->op));
 }
 
-struct fact_maps host_maps_at(struct build *build, uint32_t process)
+struct fact_maps host_maps_at(const struct facts *facts, uint32_t process,
+			      const struct fact_maps *after)
 {
-	struct map_sums sums = { build, process, &build->host_maps[process] };
+	struct fact_maps maps = *after;
+	struct map_sums sums = { facts, process, &maps };
 
-	host_maps_end(build->run->processes[process].reader, add_map, &sums);
-	return *sums.maps;
+	host_maps_end(facts->run->processes[process].reader, add_map, &sums);
+	return maps;
 }
 
 /* ---- shared memory ---- */
 
 struct shared_sums {
-	struct build *build;
+	const struct facts *facts;
 	uint32_t process;
 	struct fact_site *site;  /* of the map before; NULL: not in the table */
 	uint32_t stack;
@@ -234,8 +237,8 @@ struct shared_sums {
 
 static struct fact_site *site_of(const struct shared_sums *sums, uint32_t stack)
 {
-	const struct facts *facts = sums->build->facts;
-	uint32_t id = reader_call_site(sums->build->run->processes[sums->process].reader, stack);
+	const struct facts *facts = sums->facts;
+	uint32_t id = reader_call_site(sums->facts->run->processes[sums->process].reader, stack);
 
 	for (size_t i = 0; i < facts->leak_count; i++)
 		if (facts->leaks[i].process == sums->process && facts->leaks[i].stack.id == id &&
@@ -258,13 +261,12 @@ static void add_shared(void *context, const struct host_map *map, int sign)
 		sums->site->shared_bytes += sign > 0 ? map->bytes : -map->bytes;
 }
 
-void shared_memory(struct build *build, uint32_t process)
+void shared_memory(const struct facts *facts, uint32_t process, uint64_t time_ns)
 {
-	struct shared_sums sums = { .build = build, .process = process, .stack = UINT32_MAX };
+	struct shared_sums sums = { .facts = facts, .process = process, .stack = UINT32_MAX };
 
 	/* most programs have none, and reading them is one more walk over the last events */
-	if (!known_or_zero(build->facts->processes[process].host.maps.shared_count))
+	if (!known_or_zero(facts->processes[process].host.maps.shared_count))
 		return;
-	host_maps_each(build->run->processes[process].reader, host_time_of(build, process),
-		       add_shared, &sums);
+	host_maps_each(facts->run->processes[process].reader, time_ns, add_shared, &sums);
 }

@@ -4,7 +4,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 #include "analysis/measure/peak_note.h"
 
 #define HOST_CLOCK_NS 10000000ull /* host events have a coarse clock, in milliseconds */
@@ -18,11 +18,11 @@ static uint64_t monotonic(const struct cuf_header *header, uint64_t realtime_ns)
 }
 
 /* In the process of the moment the sequence number is exact. In others it is found by time. */
-bool process_at(const struct build *build, uint32_t process, const struct moment *moment,
+bool process_at(const struct facts *facts, uint32_t process, const struct fact_moment *moment,
 		uint64_t *seq)
 {
-	const struct run_process *recorded = &build->run->processes[process];
-	const struct fact_process *fact = &build->facts->processes[process];
+	const struct run_process *recorded = &facts->run->processes[process];
+	const struct fact_process *fact = &facts->processes[process];
 	uint64_t end = seq_at_end(recorded->reader), gone_ns = fact->end_ns;
 
 	if (!end_may_run(fact->end) && end == CUF_UNKNOWN)
@@ -33,7 +33,7 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 	/* What has ended holds nothing while another process runs. */
 	if (moment->kind == MOMENT_NOW)
 		return end == CUF_UNKNOWN ||
-		       !end_may_run(build->facts->processes[moment->process].end);
+		       !end_may_run(facts->processes[moment->process].end);
 	if (moment->time_ns < fact->start_ns ||
 	    (moment->time_ns > gone_ns && !end_may_run(fact->end)))
 		return false;
@@ -45,46 +45,46 @@ bool process_at(const struct build *build, uint32_t process, const struct moment
 
 /* The last fatal incident; of one device, or the one of the process that failed first (FACT_NONE).
  */
-static bool is_fatal_of(const struct build *build, const struct fact_incident *incident,
+static bool is_fatal_of(const struct facts *facts, const struct fact_incident *incident,
 			uint32_t device)
 {
 	if (device == FACT_NONE)
-		return incident->id == build->facts->fatal_incident;
+		return incident->id == facts->fatal_incident;
 	return incident->outcome == OUTCOME_FATAL && incident->device == device;
 }
 
-static bool last_fatal(const struct build *build, uint32_t device, struct moment *out)
+static bool last_fatal(const struct facts *facts, uint32_t device, struct fact_moment *out)
 {
-	for (size_t i = build->facts->incident_count; i--;) {
-		const struct fact_incident *incident = &build->facts->incidents[i];
-		if (!is_fatal_of(build, incident, device))
+	for (size_t i = facts->incident_count; i--;) {
+		const struct fact_incident *incident = &facts->incidents[i];
+		if (!is_fatal_of(facts, incident, device))
 			continue;
-		*out = (struct moment){ .kind = MOMENT_INCIDENT,
+		*out = (struct fact_moment){ .kind = MOMENT_INCIDENT,
 					.process = incident->process,
 					.seq = incident->settled_seq,
 					.time_ns = incident->time_ns,
-					.incident_id = incident->id };
+					.incident = incident->id };
 		return true;
 	}
 	return false;
 }
 
 /* The end of a process that is still running is now. */
-static struct moment end_of(const struct build *build, uint32_t process)
+static struct fact_moment end_of(const struct facts *facts, uint32_t process)
 {
-	uint64_t seq = seq_at_end(build->run->processes[process].reader);
-	bool running = end_may_run(build->facts->processes[process].end);
-	return (struct moment){ .kind = running ? MOMENT_NOW : MOMENT_END,
+	uint64_t seq = seq_at_end(facts->run->processes[process].reader);
+	bool running = end_may_run(facts->processes[process].end);
+	return (struct fact_moment){ .kind = running ? MOMENT_NOW : MOMENT_END,
 				.process = process,
 				.seq = seq,
-				.time_ns = build->facts->processes[process].end_ns };
+				.time_ns = facts->processes[process].end_ns };
 }
 
 /* Address ranges and pools are no memory, and framework blocks are inside other blocks. */
-static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_t seq,
+static uint64_t live_device_bytes(const struct facts *facts, uint32_t process, uint64_t seq,
 				  unsigned ordinal)
 {
-	struct live_sums sums = run_sums_counted(&build->run->processes[process], seq);
+	struct live_sums sums = run_sums_counted(&facts->run->processes[process], seq);
 	uint64_t bytes = 0;
 
 	for (unsigned device = 0; device <= CUF_DEVICES_MAX; device++)
@@ -98,7 +98,7 @@ static uint64_t live_device_bytes(struct build *build, uint32_t process, uint64_
 
 /* What each process held of a device at its own end. */
 struct held_at_end {
-	struct build *build;
+	const struct facts *facts;
 	uint32_t device;
 	uint64_t *bytes; /* by process; CUF_UNKNOWN: it does not use the device */
 };
@@ -106,30 +106,30 @@ struct held_at_end {
 static void measure_at_end(void *context, size_t i)
 {
 	const struct held_at_end *held = context;
-	struct build *build = held->build;
+	const struct facts *facts = held->facts;
 	unsigned ordinal = CUF_DEVICE_NONE;
 	uint32_t process = (uint32_t)i;
 
 	if (held->device != FACT_NONE)
-		ordinal = ordinal_in(build, held->device, process);
+		ordinal = fact_ordinal_of(&facts->processes[process], held->device);
 	held->bytes[i] = CUF_UNKNOWN;
 	if (held->device != FACT_NONE && ordinal == CUF_DEVICE_NONE)
 		return;
-	held->bytes[i] = live_device_bytes(build, process, end_of(build, process).seq, ordinal);
-	run_rest(build->run, &build->run->processes[i]);
+	held->bytes[i] = live_device_bytes(facts, process, end_of(facts, process).seq, ordinal);
+	run_rest(facts->run, &facts->run->processes[i]);
 }
 
 /* The process that held most of a device at its own end; the first of those that held nothing. */
-static uint32_t largest_at_end(struct build *build, uint32_t device)
+static uint32_t largest_at_end(const struct facts *facts, uint32_t device)
 {
-	struct held_at_end held = { build, device, NULL };
+	struct held_at_end held = { facts, device, NULL };
 	uint32_t largest = FACT_NONE;
 
-	if (build->groups[device].count == 1)
-		return build->groups[device].members[0].process;
-	held.bytes = xalloc_zeroed(build->run->count, sizeof *held.bytes);
-	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
-	for (uint32_t p = 0; p < build->run->count; p++)
+	if (facts->devices[device].member_count == 1)
+		return facts->devices[device].members[0].process;
+	held.bytes = xalloc_zeroed(facts->run->count, sizeof *held.bytes);
+	parallel_each(facts->run->count, facts->run->threads, measure_at_end, &held);
+	for (uint32_t p = 0; p < facts->run->count; p++)
 		if (held.bytes[p] != CUF_UNKNOWN &&
 		    (largest == FACT_NONE || held.bytes[p] > held.bytes[largest]))
 			largest = p;
@@ -138,25 +138,25 @@ static uint32_t largest_at_end(struct build *build, uint32_t device)
 }
 
 /* Whom the report is about when no request was fatal. */
-static uint32_t process_to_explain(struct build *build)
+static uint32_t process_to_explain(const struct facts *facts)
 {
-	struct held_at_end held = { build, FACT_NONE, NULL };
+	struct held_at_end held = { facts, FACT_NONE, NULL };
 	uint32_t process;
 
-	if (build->run->count == 1)
+	if (facts->run->count == 1)
 		return 0;
-	held.bytes = xalloc_zeroed(build->run->count, sizeof *held.bytes);
-	parallel_each(build->run->count, build->options.threads, measure_at_end, &held);
-	process = main_process(build->facts, held.bytes);
+	held.bytes = xalloc_zeroed(facts->run->count, sizeof *held.bytes);
+	parallel_each(facts->run->count, facts->run->threads, measure_at_end, &held);
+	process = main_process(facts, held.bytes);
 	free(held.bytes);
 	return process;
 }
 
 /* A moment given by time: --at TIME, or a peak. */
-static struct moment at_time(const struct build *build, uint32_t process, uint64_t time_ns)
+static struct fact_moment at_time(const struct facts *facts, uint32_t process, uint64_t time_ns)
 {
-	const struct run_process *recorded = &build->run->processes[process];
-	return (struct moment){ .kind = MOMENT_AT,
+	const struct run_process *recorded = &facts->run->processes[process];
+	return (struct fact_moment){ .kind = MOMENT_AT,
 				.process = process,
 				.time_ns = time_ns,
 				.seq = seq_at_time(recorded->events,
@@ -164,118 +164,112 @@ static struct moment at_time(const struct build *build, uint32_t process, uint64
 }
 
 /* A moment that was requested but does not exist is replaced by the automatic one. */
-struct moment moment_asked(struct build *build)
+struct fact_moment moment_asked(const struct facts *facts, const struct facts_options *options)
 {
-	struct moment moment;
-	uint64_t start_ns = build->facts->processes[0].start_ns;
-	switch (build->options.at) {
-	case FACTS_AT_NOW:
-		moment = end_of(build, process_to_explain(build));
+	struct fact_moment moment;
+	uint64_t start_ns = facts->processes[0].start_ns;
+	switch (options->at) {
+	case FACTS_AT_NOW: moment = end_of(facts, process_to_explain(facts));
 		moment.kind = MOMENT_NOW;
 		moment.seq = CUF_UNKNOWN;
 		return moment;
-	case FACTS_AT_INCIDENT:
-		for (size_t i = 0; i < build->facts->incident_count; i++) {
-			const struct fact_incident *incident = &build->facts->incidents[i];
-			if (incident->id == build->options.at_value)
-				return (struct moment){ .kind = MOMENT_INCIDENT,
+	case FACTS_AT_INCIDENT: for (size_t i = 0; i < facts->incident_count; i++) {
+			const struct fact_incident *incident = &facts->incidents[i];
+			if (incident->id == options->at_value)
+				return (struct fact_moment){ .kind = MOMENT_INCIDENT,
 							.process = incident->process,
 							.seq = incident->settled_seq,
 							.time_ns = incident->time_ns,
-							.incident_id = incident->id };
+							.incident = incident->id };
 		}
 		break;
 	case FACTS_AT_TIME:
-		if (!__builtin_add_overflow(start_ns, build->options.at_value, &start_ns))
-			return at_time(build, process_to_explain(build), start_ns);
+		if (!__builtin_add_overflow(start_ns, options->at_value, &start_ns))
+			return at_time(facts, process_to_explain(facts), start_ns);
 		break;
 	default: break;
 	}
-	if (build->options.at != FACTS_AT_END && last_fatal(build, FACT_NONE, &moment))
+	if (options->at != FACTS_AT_END && last_fatal(facts, FACT_NONE, &moment))
 		return moment;
-	return end_of(build, process_to_explain(build));
-}
-
-/* Each process has its own peak of host memory, as each device has. */
-static void find_host_peaks(struct build *build)
-{
-	build->host_peaks = arena_zeroed(build->arena, build->run->count,
-					 sizeof *build->host_peaks);
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		const struct run_process *from = &build->run->processes[p];
-		struct host_means means = host_means_of(from->reader, &from->meta);
-		struct cuf_host_peak *note = arena_zeroed(build->arena, 1, sizeof *note);
-		if (!peak_note_or_events(from->reader, &means, note, &build->host_peaks[p]))
-			build->host_peaks[p] = (struct heap_moment){ .time_ns = CUF_UNKNOWN,
-								     .events = CUF_UNKNOWN };
-	}
+	return end_of(facts, process_to_explain(facts));
 }
 
 /* Whoever is in the report's moment is in the peaks and charts, too, until then. */
-static uint64_t gone_at(const struct build *build, uint32_t process)
+static uint64_t gone_at(const struct facts *facts, uint32_t process)
 {
-	const struct fact_process *fact = &build->facts->processes[process];
+	const struct fact_process *fact = &facts->processes[process];
 	uint64_t seq;
 
 	if (end_may_run(fact->end))
 		return CUF_UNKNOWN;
-	if (!is_known(build->moment.time_ns) ||
-	    !process_at(build, process, &build->moment, &seq))
+	if (!is_known(facts->moment.time_ns) || !process_at(facts, process, &facts->moment, &seq))
 		return fact->end_ns;
-	return most_of(fact->end_ns, build->moment.time_ns);
+	return most_of(fact->end_ns, facts->moment.time_ns);
 }
 
-void build_moment(struct build *build)
+/* The moment of the run in a process; its own end where it was not there then. */
+static uint64_t seq_at_moment(const struct facts *facts, uint32_t process)
 {
-	build->moment = moment_asked(build);
-	if (build->options.at == FACTS_AT_PEAK)
-		find_host_peaks(build);
-	build->facts->focus = build->moment.process;
-	build->facts->moment = (struct fact_moment){
-		.kind = build->moment.kind,
-		.time_ns = build->moment.time_ns,
-		.process = build->moment.process,
-		.seq = build->moment.seq,
-		.incident = build->moment.incident_id,
-	};
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		struct fact_process *process = &build->facts->processes[p];
-		process->moment_seq = seq_at_moment(build, p);
-		process->gone_ns = gone_at(build, p);
-		for (unsigned d = 0; d < CUF_DEVICES_MAX; d++)
-			process->device_of[d] = group_of(build, p, d);
+	const struct cuf_header *header = &facts->run->processes[process].reader->header;
+	uint64_t seq;
+
+	if (process_at(facts, process, &facts->moment, &seq))
+		return seq;
+	if (!header->end_kind || !header->end_seq)
+		return CUF_UNKNOWN;
+	return header->end_seq;
+}
+
+void build_moment(struct facts *facts, const struct facts_options *options)
+{
+	facts->moment = moment_asked(facts, options);
+	facts->focus = facts->moment.process;
+	for (uint32_t p = 0; p < facts->process_count; p++) {
+		facts->processes[p].moment_seq = seq_at_moment(facts, p);
+		facts->processes[p].gone_ns = gone_at(facts, p);
 	}
 }
 
 /* A device's own moment: its own last fatal incident, else the run's if anybody who uses it was
  * there, else its own end. */
-struct moment moment_of_device(struct build *build, uint32_t device)
+static struct fact_moment moment_of_device(const struct facts *facts,
+					   const struct facts_options *options,
+					   const struct fact_moment *of_run, uint32_t index)
 {
-	const struct device_group *group = &build->groups[device];
-	struct moment moment = build->moment;
+	const struct fact_device *device = &facts->devices[index];
+	struct fact_moment moment = *of_run;
 	uint64_t seq;
-	if (build->options.at == FACTS_AT_PEAK) {
-		const struct fact_device *peak = &build->facts->devices[device];
-		if (is_known(peak->peak_ns))
-			return at_time(build, peak->peak_process, peak->peak_ns);
-	}
-	if (build->options.at == FACTS_AT_AUTO && last_fatal(build, device, &moment))
+	if (options->at == FACTS_AT_PEAK && is_known(device->peak_ns))
+		return at_time(facts, device->peak_process, device->peak_ns);
+	if (options->at == FACTS_AT_AUTO && last_fatal(facts, index, &moment))
 		return moment;
 	if (moment.kind == MOMENT_INCIDENT || moment.kind == MOMENT_AT)
-		for (size_t i = 0; i < group->count; i++)
-			if (process_at(build, group->members[i].process, &moment, &seq))
+		for (size_t i = 0; i < device->member_count; i++)
+			if (process_at(facts, device->members[i].process, &moment, &seq))
 				return moment;
-	if (build->options.at == FACTS_AT_NOW)
+	if (options->at == FACTS_AT_NOW)
 		return moment;
-	return end_of(build, largest_at_end(build, device));
+	return end_of(facts, largest_at_end(facts, index));
+}
+
+const struct fact_moment *device_moments(const struct facts *facts,
+					 const struct facts_options *options,
+					 const struct fact_moment *of_run)
+{
+	struct fact_moment *moments = arena_zeroed(facts->arena, facts->device_count,
+						   sizeof *moments);
+
+	for (uint32_t i = 0; i < facts->device_count; i++)
+		moments[i] = moment_of_device(facts, options, of_run, i);
+	return moments;
 }
 
 /* The recorder put the clock of the host's events right at this instant, so they can be ordered
  * to the nanosecond. */
-static bool is_marked(const struct build *build, const struct moment *moment)
+static bool is_marked(const struct facts *facts, const struct fact_moment *moment)
 {
 	return moment->kind == MOMENT_INCIDENT &&
-	       build->facts->incidents[moment->incident_id - 1].kind == CUF_KIND_HOST;
+	       facts->incidents[moment->incident - 1].kind == CUF_KIND_HOST;
 }
 
 /* When the work of a process ended, before exit handlers and destructors. */
@@ -290,77 +284,80 @@ static uint64_t work_end_ns(const struct reader *reader)
 }
 
 /* Host events carry milliseconds, so a moment close to the end counts as the end. */
-uint64_t host_time_of(const struct build *build, uint32_t process)
+static uint64_t host_time_of(const struct facts *facts, uint32_t process)
 {
-	const struct reader *reader = build->run->processes[process].reader;
-	const struct moment *moment = &build->moment;
+	const struct reader *reader = facts->run->processes[process].reader;
+	const struct fact_moment *moment = &facts->moment;
 	uint64_t seq;
-	if (build->host_peaks)
-		return build->host_peaks[process].time_ns;
-	if (moment->kind == MOMENT_NOW || !process_at(build, process, moment, &seq))
+	if (moment->kind == MOMENT_NOW || !process_at(facts, process, moment, &seq))
 		return CUF_UNKNOWN;
 	if (moment->kind == MOMENT_END)
 		return work_end_ns(reader);
 	/* host events are ordered by a coarse clock: bring back only what is clearly earlier */
-	if (is_marked(build, moment) ||
-	    moment->time_ns + 10 * HOST_CLOCK_NS < build->facts->processes[process].end_ns)
+	if (is_marked(facts, moment) ||
+	    moment->time_ns + 10 * HOST_CLOCK_NS < facts->processes[process].end_ns)
 		return moment->time_ns - reader->header.start_realtime_ns + reader->header.start_ns;
 	return work_end_ns(reader);
 }
 
-uint64_t host_failed_at(const struct build *build, uint32_t process)
+/* Each process has its own peak of host memory, as each device has. */
+static struct heap_moment host_peak_of(const struct facts *facts, uint32_t process)
 {
-	const struct moment *moment = &build->moment;
+	const struct run_process *from = &facts->run->processes[process];
+	struct host_means means = host_means_of(from->reader, &from->meta);
+	struct cuf_host_peak *note = arena_zeroed(facts->arena, 1, sizeof *note);
+	struct heap_moment peak;
 
-	if (build->host_peaks || moment->process != process || !is_marked(build, moment))
-		return CUF_UNKNOWN;
-	return moment->time_ns;
+	if (peak_note_or_events(from->reader, &means, note, &peak))
+		return peak;
+	return (struct heap_moment){ .time_ns = CUF_UNKNOWN, .events = CUF_UNKNOWN };
 }
 
-struct heap_moment host_moment_of(const struct build *build, uint32_t process)
+static struct host_moment host_moment_of(const struct facts *facts,
+					 const struct facts_options *options, uint32_t process)
 {
-	if (build->host_peaks)
-		return build->host_peaks[process];
-	return (struct heap_moment){ .time_ns = host_time_of(build, process),
-				     .events = CUF_UNKNOWN };
-}
+	struct host_moment moment = { .is_peak = options->at == FACTS_AT_PEAK,
+				      .failed_ns = CUF_UNKNOWN };
 
-/* The moment of the run in this process; its own end when it was not there then. */
-uint64_t seq_at_moment(const struct build *build, uint32_t process)
-{
-	const struct reader *reader = build->run->processes[process].reader;
-	uint64_t seq;
-	
-	if (process_at(build, process, &build->moment, &seq))
-		return seq;
-	if (!reader->header.end_kind || !reader->header.end_seq)
-		return CUF_UNKNOWN;
-	return reader->header.end_seq;
+	if (moment.is_peak) {
+		moment.at = host_peak_of(facts, process);
+		return moment;
+	}
+	moment.at = (struct heap_moment){ .time_ns = host_time_of(facts, process),
+					  .events = CUF_UNKNOWN };
+	if (facts->moment.process == process && is_marked(facts, &facts->moment))
+		moment.failed_ns = facts->moment.time_ns;
+	return moment;
 }
 
 /* The peak of a device is a time; each process that uses it stood somewhere then. */
-static uint64_t seq_at_peak(struct build *build, uint32_t process, uint32_t device)
+static void fill_live(const struct facts *facts, const struct moments *moments, uint32_t index)
 {
-	struct moment moment = moment_of_device(build, device);
-	uint64_t seq;
+	struct fact_process *process = &facts->processes[index];
+	bool is_peak = moments->of_host[index].is_peak;
 
-	return process_at(build, process, &moment, &seq) ? seq : 0;
+	process->live.host_ns = moments->of_host[index].at.time_ns;
+	process->live.host_events = moments->of_host[index].at.events;
+	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
+		uint32_t device = process->device_of[d];
+		uint64_t seq = process->moment_seq;
+
+		if (is_peak && device != FACT_NONE &&
+		    !process_at(facts, index, &moments->of_device[device], &seq))
+			seq = 0;
+		process->live.device_seq[d] = seq;
+	}
 }
 
-void build_live_moments(struct build *build)
+struct moments build_moments(struct facts *facts, const struct facts_options *options)
 {
-	for (uint32_t p = 0; p < build->run->count; p++) {
-		struct fact_process *process = &build->facts->processes[p];
-		struct heap_moment host = host_moment_of(build, p);
+	struct host_moment *of_host = arena_zeroed(facts->arena, facts->process_count,
+						   sizeof *of_host);
+	struct moments moments = { device_moments(facts, options, &facts->moment), of_host };
 
-		process->live.host_ns = host.time_ns;
-		process->live.host_events = host.events;
-		for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
-			process->live.device_seq[d] = process->moment_seq;
-			if (build->options.at != FACTS_AT_PEAK ||
-			    process->device_of[d] == FACT_NONE)
-				continue;
-			process->live.device_seq[d] = seq_at_peak(build, p, process->device_of[d]);
-		}
+	for (uint32_t p = 0; p < facts->process_count; p++) {
+		of_host[p] = host_moment_of(facts, options, p);
+		fill_live(facts, &moments, p);
 	}
+	return moments;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 enum { PHASES_KEPT = 2048, PHASES_KEPT_RUN = 16384, NAMES_MAX = 65536 };
 
@@ -45,7 +45,7 @@ static const char *name_of(const struct names *names, uint64_t number)
 /* ---- one process ---- */
 
 struct phase_making {
-	struct build *build;
+	struct facts *facts;
 	uint32_t process;
 	const struct reader *reader;
 	struct names names;
@@ -148,7 +148,7 @@ static uint64_t length_of(const struct phase_span *span)
 /* At most PHASES_KEPT, fewer where there are many processes; in the heap. */
 static struct candidate *choose(const struct phase_making *making, size_t *count)
 {
-	size_t most = least_of(PHASES_KEPT_RUN / making->build->run->count, PHASES_KEPT);
+	size_t most = least_of(PHASES_KEPT_RUN / making->facts->run->count, PHASES_KEPT);
 	struct candidate *all = xalloc_zeroed(making->spans.count, sizeof *all);
 	for (size_t i = 0; i < making->spans.count; i++) {
 		const struct phase_span *span = &making->spans.items[i];
@@ -180,11 +180,11 @@ static int by_begin(const void *a, const void *b)
 /* Recorded phases and inferred ones in one list, by begin. */
 static void fill_phases(struct phase_making *making, struct fact_process *process)
 {
-	const struct run_process *from = &making->build->run->processes[making->process];
+	const struct run_process *from = &making->facts->run->processes[making->process];
 	const struct inferred *found = making->found;
 	size_t inferred = making->found_count, kept;
 	struct candidate *chosen = choose(making, &kept);
-	struct fact_phase *phases = arena_zeroed(making->build->arena, kept + inferred,
+	struct fact_phase *phases = arena_zeroed(making->facts->arena, kept + inferred,
 						 sizeof *phases);
 	for (size_t i = 0; i < kept; i++)
 		phases[process->phase_count++] = phase_of(making, chosen[i].span);
@@ -260,7 +260,7 @@ static void fill_groups(struct phase_making *making, struct fact_process *proces
 			all[count++] = all[i];
 	if (count)
 		qsort(all, count, sizeof *all, by_total_time);
-	process->phase_groups = arena_copy(making->build->arena, all, count, sizeof *all);
+	process->phase_groups = arena_copy(making->facts->arena, all, count, sizeof *all);
 	process->phase_group_count = count;
 	free(all);
 }
@@ -277,29 +277,29 @@ static void name_requests(const struct phase_making *making, struct fact_process
 		}
 }
 
-struct phase_making *phases_begin(struct build *build, uint32_t process,
+struct phase_making *phases_begin(struct facts *facts, uint32_t process, struct quiet_marks *quiet,
 				  struct sweep_consumer first[PHASES_FIRST])
 {
 	struct phase_making *making = xalloc_zeroed(1, sizeof *making);
-	struct run_process *from = &build->run->processes[process];
+	struct run_process *from = &facts->run->processes[process];
 
-	making->build = build;
+	making->facts = facts;
 	making->process = process;
 	making->reader = from->reader;
 	making->names = read_names(&from->meta);
 	making->look = look_begin(from->events, from->meta.hook_names, from->meta.hook_name_count,
 				  &first[0]);
-	making->units = units_begin(&build->quiet[process], &first[1]);
+	making->units = units_begin(quiet, &first[1]);
 	first[2] = work_nets_consumer(&making->nets);
 	return making;
 }
 
 void phases_turn(struct phase_making *making, struct sweep_consumer again[PHASES_AGAIN])
 {
-	struct run_process *from = &making->build->run->processes[making->process];
+	struct run_process *from = &making->facts->run->processes[making->process];
 
 	making->base = work_base(&making->nets, run_sums(from, CUF_UNKNOWN));
-	look_start(making->look, &making->base, making->build->arena, &again[0]);
+	look_start(making->look, &making->base, making->facts->arena, &again[0]);
 	units_measure(making->units, &making->base, &again[1]);
 	making->reading = spans_begin(&making->spans, from->events, &making->base, &again[2]);
 	making->outline = outline_begin(&making->base, from->events, &again[3]);
@@ -308,7 +308,7 @@ void phases_turn(struct phase_making *making, struct sweep_consumer again[PHASES
 /* Phases are measured on framework blocks where a framework reports them, else on device blocks. */
 void phases_end(struct phase_making *making)
 {
-	struct fact_process *out = &making->build->facts->processes[making->process];
+	struct fact_process *out = &making->facts->processes[making->process];
 	const struct cuf_header *header = &making->reader->header;
 	struct requests_source source = { .units = making->units,
 					  .spans = &making->spans,
@@ -317,7 +317,7 @@ void phases_end(struct phase_making *making)
 
 	spans_end(making->reading);
 	making->found_count = look_end(making->look, making->found);
-	requests_judge(&out->requests, &source, making->build->arena);
+	requests_judge(&out->requests, &source, making->facts->arena);
 	units_end(making->units);
 	out->work_layer = "device";
 	if (making->base.layer == WORK_FRAMEWORK)
@@ -335,15 +335,14 @@ void phases_end(struct phase_making *making)
 /* ---- moments ---- */
 
 /* The recorder's own word first: it knew what was open, also where the events are gone. */
-static void fill_incident(struct build *build, struct fact_incident *incident)
+static void fill_incident(const struct facts *facts, struct fact_incident *incident)
 {
-	const struct run_process *from = &build->run->processes[incident->process];
+	const struct run_process *from = &facts->run->processes[incident->process];
 	struct names names = read_names(&from->meta);
 	struct cuf_incident raw;
-	const struct fact_phase *phase = phase_at(&build->facts->processes[incident->process],
-						  incident->tid, incident->time_ns),
-				*request = request_at(&build->facts->processes[incident->process],
-						      incident->tid, incident->time_ns);
+	const struct fact_phase *phase = phase_at(&facts->processes[incident->process],
+						  incident->tid, incident->time_ns), *request =
+		request_at(&facts->processes[incident->process], incident->tid, incident->time_ns);
 	incident->request_id = CUF_UNKNOWN;
 	if (reader_incident(from->reader, incident->number, &raw)) {
 		if (raw.phase) {
@@ -372,8 +371,8 @@ static void fill_incident(struct build *build, struct fact_incident *incident)
 	free(names.items);
 }
 
-void phases_of_incidents(struct build *build)
+void phases_of_incidents(struct facts *facts)
 {
-	for (size_t i = 0; i < build->facts->incident_count; i++)
-		fill_incident(build, &build->facts->incidents[i]);
+	for (size_t i = 0; i < facts->incident_count; i++)
+		fill_incident(facts, &facts->incidents[i]);
 }

@@ -2,7 +2,7 @@
 /* struct fact_process: what header, META and TIMELINE say, and who is whose parent. */
 #include "analysis/base/clock.h"
 #include "analysis/base/numbers.h"
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 #include "analysis/symbols/frameworks.h"
 #include "analysis/measure/heap.h"
 
@@ -12,25 +12,6 @@
 
 #define HOST_CLOCK_NS 10000000ull /* a coarse clock, kept in milliseconds */
 #define FRESH_BYTES (32ull << 20) /* glibc maps such a block by itself, and unmaps it */
-
-const char *hook_name(const struct build *build, uint32_t process, unsigned id)
-{
-	const struct meta *meta = &build->run->processes[process].meta;
-	
-	if (!id || id >= meta->hook_name_count)
-		return NULL;
-	return meta->hook_names[id];
-}
-
-void stack_fill(const struct build *build, struct fact_stack *stack, uint64_t monotonic_ns)
-{
-	const struct reader *reader = build->run->processes[stack->process].reader;
-	stack->addrs = reader_stack(reader, stack->id, &stack->depth, &stack->stop);
-	stack->is_joined = reader_stack_is_joined(reader, stack->id);
-	stack->time_ns = reader_realtime(reader, monotonic_ns);
-	if (!stack->depth)
-		stack->id = 0;
-}
 
 static uint64_t count_held(const struct reader *reader, enum cuf_section_id ring)
 {
@@ -67,12 +48,12 @@ static int by_time(const void *a, const void *b)
 }
 
 /* A sample of an older recorder is shorter than ours: what it lacks stays unknown. */
-static void read_timeline(struct build *build, struct fact_process *process,
+static void read_timeline(const struct facts *facts, struct fact_process *process,
 			  const struct reader *reader)
 {
 	uint64_t have = reader_count(reader, CUF_SEC_TIMELINE),
 		 count = least_of(reader->header.sample_count, have);
-	struct fact_sample *samples = arena_zeroed(build->arena, count, sizeof *samples);
+	struct fact_sample *samples = arena_zeroed(facts->arena, count, sizeof *samples);
 	for (uint64_t i = 0; i < count; i++) {
 		struct cuf_sample sample = { .rss_shared_bytes = CUF_UNKNOWN,
 					     .cgroup_shmem_bytes = CUF_UNKNOWN,
@@ -114,12 +95,12 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-static const char *model_of(struct build *build, const char *cmdline)
+static const char *model_of(const struct facts *facts, const char *cmdline)
 {
 	char model[200];
 
 	model_name(cmdline, model, sizeof model);
-	return arena_format(build->arena, "%s", model);
+	return arena_format(facts->arena, "%s", model);
 }
 
 /* The first engine or framework, in the order of the table, that its modules or words show. */
@@ -138,13 +119,12 @@ static const char *framework_of(const char *cmdline, const struct meta *meta)
 }
 
 /* All that is known without looking at events. build_phases and later passes add the rest. */
-static void fill_process(struct build *build, uint32_t index)
+static void fill_process(struct facts *facts, uint32_t index, const struct exit_reason *end)
 {
-	const struct run_process *from = &build->run->processes[index];
+	const struct run_process *from = &facts->run->processes[index];
 	const struct reader *reader = from->reader;
 	const struct cuf_header *header = &reader->header;
-	struct fact_process *process = &build->facts->processes[index];
-	const struct exit_reason *end = &build->exit_reasons[index];
+	struct fact_process *process = &facts->processes[index];
 	*process = (struct fact_process){
 		.pid = header->pid,
 		.ppid = header->ppid,
@@ -179,27 +159,27 @@ static void fill_process(struct build *build, uint32_t index)
 		.hook_names = from->meta.hook_names,
 		.hook_name_count = from->meta.hook_name_count,
 	};
-	process->model = model_of(build, process->cmdline);
+	process->model = model_of(facts, process->cmdline);
 	process->framework = framework_of(process->cmdline, &from->meta);
 	if (end_may_run(end->end) && !end->is_copied)
 		process->end_ns = clock_ns(CLOCK_REALTIME);
 	count_events(process, reader);
-	read_timeline(build, process, reader);
-	build->facts->recorded_bytes += reader->bytes;
-	build->facts->events_recorded += process->events_recorded;
-	build->facts->events_overwritten += process->events_overwritten;
-	build->facts->events_lost += process->events_lost;
+	read_timeline(facts, process, reader);
+	facts->recorded_bytes += reader->bytes;
+	facts->events_recorded += process->events_recorded;
+	facts->events_overwritten += process->events_overwritten;
+	facts->events_lost += process->events_lost;
 }
 
 /* The recording that was there before: the image that this one replaced, or the parent. pids are
  * reused, so the latest. */
-static void relate(struct build *build, uint32_t index)
+static void relate(const struct facts *facts, uint32_t index)
 {
-	struct fact_process *process = &build->facts->processes[index];
-	const struct cuf_header *header = &build->run->processes[index].reader->header;
+	struct fact_process *process = &facts->processes[index];
+	const struct cuf_header *header = &facts->run->processes[index].reader->header;
 	for (uint32_t i = 0; i < index; i++) {
-		const struct fact_process *recorded = &build->facts->processes[i];
-		const struct cuf_header *other = &build->run->processes[i].reader->header;
+		const struct fact_process *recorded = &facts->processes[i];
+		const struct cuf_header *other = &facts->run->processes[i].reader->header;
 		if (memcmp(header->boot_id, other->boot_id, sizeof header->boot_id) ||
 		    strcmp(process->hostname, recorded->hostname))
 			continue;
@@ -230,17 +210,17 @@ static struct late_blocks late_blocks_of(const struct run_process *recorded)
 	};
 }
 
-void build_processes(struct build *build)
+const struct exit_reason *build_processes(struct facts *facts)
 {
-	size_t count = build->run->count;
-	build->facts->process_count = count;
-	build->facts->processes = arena_zeroed(build->arena, count,
-					       sizeof *build->facts->processes);
+	size_t count = facts->run->count;
+	struct exit_reason *ends = arena_zeroed(facts->arena, count, sizeof *ends);
+	facts->process_count = count;
+	facts->processes = arena_zeroed(facts->arena, count, sizeof *facts->processes);
 	for (uint32_t i = 0; i < count; i++) {
-		struct late_blocks late = late_blocks_of(&build->run->processes[i]);
-		build->exit_reasons[i] = exit_reason_of(&build->run->processes[i], &late,
-							build->arena);
-		fill_process(build, i);
-		relate(build, i);
+		struct late_blocks late = late_blocks_of(&facts->run->processes[i]);
+		ends[i] = exit_reason_of(&facts->run->processes[i], &late, facts->arena);
+		fill_process(facts, i, &ends[i]);
+		relate(facts, i);
 	}
+	return ends;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 #include "analysis/replay/run_groups.h"
 
 /*
@@ -171,17 +171,16 @@ static bool same_program(const struct fact_process *process, const struct fact_p
 }
 
 /* Peers are those of the program that holds most; three are the least that have a middle. */
-static void find_outlier(struct build *build)
+static void find_outlier(struct facts *facts)
 {
-	struct facts *facts = build->facts;
 	struct fact_process_group *crowd = &facts->group;
 	uint64_t *held = xalloc_zeroed(facts->process_count, sizeof *held),
 		 at = leader_failed_ns(facts);
 	uint32_t most = FACT_NONE;
 	for (uint32_t i = 0; i < facts->process_count; i++) {
 		struct fact_process *process = &facts->processes[i];
-		process->held_bytes = held_at(process, build->run->processes[i].reader, at);
-		process->device_peak_bytes = device_peak(build->run->processes[i].reader);
+		process->held_bytes = held_at(process, facts->run->processes[i].reader, at);
+		process->device_peak_bytes = device_peak(facts->run->processes[i].reader);
 		if (process->held_bytes != CUF_UNKNOWN &&
 		    (most == FACT_NONE || process->held_bytes > facts->processes[most].held_bytes))
 			most = i;
@@ -214,9 +213,8 @@ static uint64_t fatal_incident_of(const struct facts *facts)
 	return 0;
 }
 
-void build_process_group(struct build *build)
+void build_process_group(struct facts *facts)
 {
-	struct facts *facts = build->facts;
 
 	facts->group = (struct fact_process_group){ .leader = FACT_NONE,
 						    .outlier = FACT_NONE,
@@ -229,5 +227,5 @@ void build_process_group(struct build *build)
 	find_leader(facts);
 	facts->fatal_incident = fatal_incident_of(facts);
 	find_ended(facts);
-	find_outlier(build);
+	find_outlier(facts);
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/hash_index.h"
-#include "analysis/facts/passes/build.h"
+#include "analysis/measure/framework_segments.h"
+#include "analysis/facts/passes/passes.h"
 #include "analysis/symbols/frameworks.h"
 #include "analysis/symbols/role_names.h"
 #include "analysis/symbols/symbols.h"
@@ -18,6 +19,8 @@ struct span_role {
 };
 
 struct roles {
+	const struct facts *facts;
+	uint32_t process;
 	struct hash_index stacks; /* to a place in known, plus one */
 	const char **known;       /* role of a stack; NULL: none */
 	size_t known_count, known_room;
@@ -58,14 +61,40 @@ static void find_phases(struct roles *roles, const struct fact_process *process)
 	}
 }
 
-void roles_free(struct roles *roles)
+struct block_memory *block_memory_new(size_t processes)
 {
-	if (!roles)
-		return;
-	hash_index_fini(&roles->stacks);
-	free(roles->known);
-	free(roles->codes);
-	free(roles);
+	return xalloc_zeroed(processes, sizeof(struct block_memory));
+}
+
+void block_memory_free(struct block_memory *by_process, size_t processes)
+{
+	for (size_t i = 0; i < processes; i++) {
+		struct roles *roles = by_process[i].roles;
+
+		framework_marks_free(by_process[i].marks);
+		if (!roles)
+			continue;
+		hash_index_fini(&roles->stacks);
+		free(roles->known);
+		free(roles->codes);
+		free(roles);
+	}
+	free(by_process);
+}
+
+struct roles *roles_of(struct block_memory *by_process, const struct facts *facts, uint32_t process)
+{
+	struct roles *roles = by_process[process].roles;
+
+	if (roles)
+		return roles;
+	by_process[process].roles = roles = xalloc_zeroed(1, sizeof *roles);
+	roles->facts = facts;
+	roles->process = process;
+	hash_index_init(&roles->stacks, 0);
+	index_codes(roles, &facts->processes[process]);
+	find_phases(roles, &facts->processes[process]);
+	return roles;
 }
 
 /* "qualified name, file, first line", each ended by a newline. */
@@ -88,7 +117,7 @@ static const char *role_of_python(const struct roles *roles, uint64_t frame)
 }
 
 /* The library decides first, then a name that the recorder noted, then symbols: those cost most. */
-static const char *role_of_address(const struct build *build, const struct fact_process *process,
+static const char *role_of_address(struct symbols *symbols, const struct fact_process *process,
 				   uint64_t addr, uint64_t time_ns)
 {
 	const struct fact_module *module = fact_module_at(process, addr, time_ns);
@@ -99,11 +128,10 @@ static const char *role_of_address(const struct build *build, const struct fact_
 		role = library_role(module->path);
 	if (!role && hint)
 		role = role_of_function(hint);
-	if (role || !module || !build->options.symbols ||
-	    !has_telling_symbols(module->path, process->exe))
+	if (role || !module || !symbols || !has_telling_symbols(module->path, process->exe))
 		return role;
-	count = symbols_resolve(symbols_module(build->options.symbols, module->path,
-					       module->build_id, module->build_id_bytes),
+	count = symbols_resolve(symbols_module(symbols, module->path, module->build_id,
+					       module->build_id_bytes),
 				addr - module->base - 1, &frames);
 	for (size_t i = 0; i < count && !role; i++)
 		role = role_of_function(frames[i].function);
@@ -111,27 +139,25 @@ static const char *role_of_address(const struct build *build, const struct fact_
 }
 
 /* The innermost frame with a role decides. */
-static const char *look_at_stack(const struct build *build, const struct roles *roles,
-				 uint32_t process, uint32_t stack, uint64_t time_ns)
+static const char *look_at_stack(const struct roles *roles, uint32_t stack, uint64_t time_ns)
 {
-	const struct fact_process *recorded = &build->facts->processes[process];
-	struct fact_stack frames = { .process = process, .id = stack };
+	const struct fact_process *recorded = &roles->facts->processes[roles->process];
+	struct fact_stack frames = { .process = roles->process, .id = stack };
 	const char *role = NULL;
-	stack_fill(build, &frames, time_ns);
+	stack_fill(roles->facts, &frames, time_ns);
 	for (uint32_t i = 0; i < frames.depth && i < FRAMES_LOOKED_AT && !role; i++) {
 		if (cuf_frame_is_python(frames.addrs[i]))
 			role = role_of_python(roles, frames.addrs[i]);
 		else
-			role = role_of_address(build, recorded, frames.addrs[i], frames.time_ns);
+			role = role_of_address(roles->facts->run->symbols, recorded,
+					       frames.addrs[i], frames.time_ns);
 	}
 	return role;
 }
 
 /* Programs have thousands of blocks for each stack, so results are kept. */
-static const char *role_of_stack(struct build *build, uint32_t process, uint32_t stack,
-				 uint64_t time_ns)
+static const char *role_of_stack(struct roles *roles, uint32_t stack, uint64_t time_ns)
 {
-	struct roles *roles = build->roles[process];
 	uint32_t *place;
 	if (!stack)
 		return NULL;
@@ -139,18 +165,16 @@ static const char *role_of_stack(struct build *build, uint32_t process, uint32_t
 	if (!*place) {
 		xalloc_grow(&roles->known, roles->known_count, &roles->known_room,
 			    sizeof *roles->known);
-		roles->known[roles->known_count++] = look_at_stack(build, roles, process, stack,
-								   time_ns);
+		roles->known[roles->known_count++] = look_at_stack(roles, stack, time_ns);
 		*place = (uint32_t)roles->known_count;
 	}
 	return roles->known[*place - 1];
 }
 
 /* By the phase in which the block was allocated. */
-static const char *role_of_time(const struct build *build, uint32_t process, uint64_t time_ns)
+static const char *role_of_time(const struct roles *roles, uint64_t time_ns)
 {
-	const struct roles *roles = build->roles[process];
-	uint64_t at = reader_realtime(build->run->processes[process].reader, time_ns);
+	uint64_t at = reader_realtime(roles->facts->run->processes[roles->process].reader, time_ns);
 	for (size_t i = 0; i < roles->phase_count; i++)
 		if (roles->phases[i].begin_ns <= at && at <= roles->phases[i].end_ns)
 			return roles->phases[i].role;
@@ -158,15 +182,14 @@ static const char *role_of_time(const struct build *build, uint32_t process, uin
 }
 
 /* Noted of the block, or by its stack; or likely, by when it came. */
-static struct role role_of(struct build *build, uint32_t process, unsigned told, uint32_t stack,
-			   uint64_t time_ns)
+struct role role_of_site(struct roles *roles, unsigned role, uint32_t stack, uint64_t first_ns)
 {
-	const char *name = role_of_enum(told);
+	const char *name = role_of_enum(role);
 	if (!name)
-		name = role_of_stack(build, process, stack, time_ns);
+		name = role_of_stack(roles, stack, first_ns);
 	if (name)
 		return (struct role){ name, BASIS_OBSERVED };
-	name = role_of_time(build, process, time_ns);
+	name = role_of_time(roles, first_ns);
 	return (struct role){ name, name ? BASIS_INFERRED : BASIS_NONE };
 }
 
@@ -232,32 +255,12 @@ static void find_segments(const struct liveset *live, unsigned device,
 	}
 }
 
-static void prepare_roles(struct build *build, uint32_t process)
-{
-	struct roles *roles;
-	if (build->roles[process])
-		return;
-	roles = xalloc_zeroed(1, sizeof *roles);
-	hash_index_init(&roles->stacks, 0);
-	index_codes(roles, &build->facts->processes[process]);
-	find_phases(roles, &build->facts->processes[process]);
-	build->roles[process] = roles;
-}
-
-struct role role_of_site(struct build *build, uint32_t process, unsigned role, uint32_t stack,
-			 uint64_t first_ns)
-{
-	prepare_roles(build, process);
-	return role_of(build, process, role, stack, first_ns);
-}
-
-void roles_sum(struct build *build, uint32_t process, unsigned device, const struct liveset *live,
+void roles_sum(struct roles *roles, unsigned device, const struct liveset *live,
 	       const struct framework_map *map, struct usage *usage)
 {
 	struct liveset segments;
 	size_t at = 0;
-	prepare_roles(build, process);
-	usage->roles = arena_zeroed(build->arena, ROLES_MAX, sizeof *usage->roles);
+	usage->roles = arena_zeroed(roles->facts->arena, ROLES_MAX, sizeof *usage->roles);
 	find_segments(live, device, map, &segments);
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
 		enum fact_owner owner = OWNER_MAX;
@@ -268,8 +271,7 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 		if (owner == OWNER_MAX || block->device != device ||
 		    (block->flags & CUF_EVENT_HOST_LOCATION) || liveset_find(&segments, block->key))
 			continue;
-		count(usage, owner,
-		      role_of(build, process, block->role, block->stack, block->time_ns),
+		count(usage, owner, role_of_site(roles, block->role, block->stack, block->time_ns),
 		      block->bytes);
 	}
 	for (size_t i = 0; i < map->block_count; i++) {
@@ -281,7 +283,7 @@ void roles_sum(struct build *build, uint32_t process, unsigned device, const str
 		
 		if (owner != OWNER_MAX)
 			count(usage, owner,
-			      role_of(build, process, block->role, block->stack, block->time_ns),
+			      role_of_site(roles, block->role, block->stack, block->time_ns),
 			      block->bytes);
 	}
 	liveset_fini(&segments);

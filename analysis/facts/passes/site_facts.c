@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaks[] and growth[]: the rows of call sites, as their growth was judged. */
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 #include <stdlib.h>
 #include "analysis/facts/passes/roles.h"
@@ -89,10 +89,11 @@ struct site_rows *site_rows_new(size_t most)
 
 /* Call sites with live memory go to `live`, those that hold more than at the first event to
  * `grown`; many are in both. */
-void site_rows_add(struct site_rows *rows, struct build *build, uint32_t process,
-		   const struct growth *growth)
+void site_rows_add(struct site_rows *rows, const struct facts *facts, struct block_memory *memory,
+		   uint32_t process, const struct growth *growth)
 {
-	const struct reader *reader = build->run->processes[process].reader;
+	const struct reader *reader = facts->run->processes[process].reader;
+	const struct fact_process *whose = &facts->processes[process];
 	for (size_t i = 0; i < growth->sites.count; i++) {
 		const struct site *site = &growth->sites.items[i];
 		struct fact_site row;
@@ -104,19 +105,17 @@ void site_rows_add(struct site_rows *rows, struct build *build, uint32_t process
 		fill_interval(site, &row);
 		row.stack.process = row.process = process;
 		row.pid = reader->header.pid;
-		row.device = FACT_NONE;
-		if (site->device != CUF_DEVICE_NONE)
-			row.device = group_of(build, process, site->device);
-		row.api = hook_name(build, process, site->label ? site->label : site->hook);
+		row.device = fact_device_of(whose, site->device);
+		row.api = fact_hook_name(whose, site->label ? site->label : site->hook);
 		last_ns = site->last_ns;
 		if (last_ns == CUF_UNKNOWN)
 			last_ns = reader->header.start_ns;
-		stack_fill(build, &row.stack, last_ns);
+		stack_fill(facts, &row.stack, last_ns);
 		if (row.kind == CUF_KIND_HOST)
-			managed_owner(build, &row);
+			managed_owner(facts, &row);
 		if (row.device != FACT_NONE) {
-			struct role role = role_of_site(build, process, site->role, site->stack,
-							site->first_ns);
+			struct role role = role_of_site(roles_of(memory, facts, process),
+							site->role, site->stack, site->first_ns);
 			row.role = role.name;
 			row.role_basis = role.basis;
 		}
@@ -130,19 +129,19 @@ void site_rows_add(struct site_rows *rows, struct build *build, uint32_t process
 }
 
 /* Moves the rows from the heap into the arena. */
-static struct fact_site *settle(struct build *build, struct rows *rows, size_t *count)
+static struct fact_site *settle(const struct facts *facts, struct rows *rows, size_t *count)
 {
 	struct fact_site *kept;
 	cut(rows);
 	*count = rows->count;
-	kept = arena_copy(build->arena, rows->items, *count, sizeof *kept);
+	kept = arena_copy(facts->arena, rows->items, *count, sizeof *kept);
 	free(rows->items);
 	return kept;
 }
 
-void site_rows_end(struct site_rows *rows, struct build *build)
+void site_rows_end(struct site_rows *rows, struct facts *facts)
 {
-	build->facts->leaks = settle(build, &rows->live, &build->facts->leak_count);
-	build->facts->growth = settle(build, &rows->grown, &build->facts->growth_count);
+	facts->leaks = settle(facts, &rows->live, &facts->leak_count);
+	facts->growth = settle(facts, &rows->grown, &facts->growth_count);
 	free(rows);
 }

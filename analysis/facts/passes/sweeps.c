@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events of each process, swept: for phases and requests, and for the growth of call sites. */
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 #include <stdlib.h>
 #include "analysis/measure/framework_map.h"
@@ -124,11 +124,11 @@ static void birth_of_block(struct growth *growth, const struct reader *reader,
 }
 
 /* Whether memory ran out at the moment that is reported. */
-static bool is_failure(const struct build *build, uint32_t process)
+static bool is_failure(const struct facts *facts, uint32_t process)
 {
-	return (build->facts->processes[process].end == END_OOM_KILLED &&
-		build->moment.kind != MOMENT_AT) ||
-	       (build->moment.kind == MOMENT_INCIDENT && build->moment.process == process);
+	return (facts->processes[process].end == END_OOM_KILLED &&
+		facts->moment.kind != MOMENT_AT) ||
+	       (facts->moment.kind == MOMENT_INCIDENT && facts->moment.process == process);
 }
 
 /* A sample of a process that stands at its limit: the cgroup is as full as it ever was, and the
@@ -167,20 +167,6 @@ static uint64_t stalled_since(const struct fact_process *process, uint64_t end_n
 	    subtract_to_zero(end_ns, process->start_ns))
 		return end_ns;
 	return since_ns;
-}
-
-/* From the recorder's start to the moment. */
-static struct survival_time time_observed(const struct build *build, uint32_t process,
-					  uint64_t time_ns)
-{
-	const struct cuf_header *header = &build->run->processes[process].reader->header;
-	const struct fact_process *facts = &build->facts->processes[process];
-	if (time_ns == CUF_UNKNOWN)
-		time_ns = stalled_since(facts, facts->end_ns) - header->start_realtime_ns +
-			  header->start_ns;
-	/* a program that is judged sooner does in seconds what others do in minutes */
-	return (struct survival_time){ .begin_ns = header->start_ns, .end_ns = time_ns,
-				       .span_least_s = build->options.warm_up_s / WARM_UP_SPANS };
 }
 
 /* Each live block counts at its birth. */
@@ -237,28 +223,52 @@ static void note_peak(const struct growth *growth, struct heap_totals *memory)
  */
 enum layer { LAYER_OF_HOST = GROWTH_DEVICES, LAYERS };
 
+/* What is the same for all processes. */
+struct sweeping {
+	struct facts *facts;
+	const struct facts_options *options;
+	const struct moments *moments;
+	struct block_memory *memory;
+	const struct listener *listener;
+	struct swept *swept; /* by process */
+	struct site_rows *rows;
+};
+
 /* What is followed at the same time as others of its kind. */
 struct followed_process {
-	struct build *build;
+	const struct sweeping *all;
 	uint32_t process;
+	struct run_process *from;
+	const struct fact_process *fact;
 	uint64_t seq;
 	struct heap_moment host;
+	struct swept *swept;
+	struct quiet_marks quiet; /* when none of the requests that the process marked was open */
 	const struct liveset *live;
 	struct liveset merged; /* live, where devices have different moments */
 	bool is_merged;
 	struct growth growth[LAYERS];
 };
 
-/* When none of the requests that the process marked was open. */
-static const struct quiet_marks *quiet_of(const struct followed_process *one)
+/* From the recorder's start to the moment. */
+static struct survival_time time_observed(const struct followed_process *one)
 {
-	return &one->build->quiet[one->process];
+	const struct cuf_header *header = &one->from->reader->header;
+	uint64_t time_ns = one->host.time_ns;
+	if (time_ns == CUF_UNKNOWN)
+		time_ns = stalled_since(one->fact, one->fact->end_ns) - header->start_realtime_ns +
+			  header->start_ns;
+	/* a program that is judged sooner does in seconds what others do in minutes */
+	return (struct survival_time){
+		.begin_ns = header->start_ns,
+		.end_ns = time_ns,
+		.span_least_s = one->all->options->warm_up_s / WARM_UP_SPANS,
+	};
 }
 
 /* The blocks of each device at its own moment. */
 static void merge_live(struct followed_process *one, const uint64_t *seqs, size_t count)
 {
-	const struct fact_process *process = &one->build->facts->processes[one->process];
 	bool exact;
 	liveset_init(&one->merged, 0);
 	one->is_merged = true;
@@ -267,9 +277,9 @@ static void merge_live(struct followed_process *one, const uint64_t *seqs, size_
 		size_t at = 0;
 		if (!seqs[i])
 			continue;
-		live = run_live(&one->build->run->processes[one->process], seqs[i], &exact);
+		live = run_live(one->from, seqs[i], &exact);
 		for (const struct cuf_block *block; (block = liveset_next(live, &at));)
-			if (fact_live_seq(process, block->device) == seqs[i])
+			if (fact_live_seq(one->fact, block->device) == seqs[i])
 				liveset_put(&one->merged, block);
 	}
 	one->live = &one->merged;
@@ -279,11 +289,11 @@ static void merge_live(struct followed_process *one, const uint64_t *seqs, size_
 static void take_live(struct followed_process *one)
 {
 	uint64_t seqs[CUF_DEVICES_MAX + 1];
-	size_t count = fact_live_seqs(&one->build->facts->processes[one->process], seqs);
+	size_t count = fact_live_seqs(one->fact, seqs);
 	bool exact;
 
 	if (count == 1)
-		one->live = run_live(&one->build->run->processes[one->process], one->seq, &exact);
+		one->live = run_live(one->from, one->seq, &exact);
 	else
 		merge_live(one, seqs, count);
 }
@@ -291,13 +301,13 @@ static void take_live(struct followed_process *one)
 /* Between the two sweeps: what is live at the moment. */
 static void turn_devices(struct followed_process *one)
 {
-	const struct reader *reader = one->build->run->processes[one->process].reader;
+	const struct reader *reader = one->from->reader;
 
 	take_live(one);
 	for (unsigned layer = 0; layer < GROWTH_DEVICES; layer++) {
 		struct growth *growth = &one->growth[layer];
 
-		take_quiet(growth, quiet_of(one), DEVICE_CLOCK_NS);
+		take_quiet(growth, &one->quiet, DEVICE_CLOCK_NS);
 		add_live(growth, reader, one->live, layer == GROWTH_FRAMEWORK);
 		growth_turn(growth);
 	}
@@ -305,7 +315,7 @@ static void turn_devices(struct followed_process *one)
 
 static void end_devices(struct followed_process *one)
 {
-	const struct reader *reader = one->build->run->processes[one->process].reader;
+	const struct reader *reader = one->from->reader;
 
 	for (unsigned layer = 0; layer < GROWTH_DEVICES; layer++) {
 		struct growth *growth = &one->growth[layer];
@@ -324,17 +334,19 @@ static void end_devices(struct followed_process *one)
 }
 
 /* Whether a moment will be asked for that frees follow: their blocks are born in earlier events. */
-static bool will_go_back(const struct build *build, uint32_t process)
+static bool will_go_back(const struct followed_process *one)
 {
-	const struct run_process *from = &build->run->processes[process];
-	const struct ladders *ladders = &build->ladders[process];
+	const struct run_process *from = one->from;
+	const struct facts *facts = one->all->facts;
+	const struct facts_options *options = one->all->options;
 	uint64_t last = most_of(from->events->last_free_seq,
 				from->events->framework->last_free_seq);
-	bool back = build->options.at > FACTS_AT_END || build->options.all_peaks ||
+	bool back = options->at > FACTS_AT_END || options->all_peaks ||
 		    seq_at_end(from->reader) < last;
 
-	for (size_t i = 0; i < ladders->count; i++)
-		back |= ladders->items[i].settled_seq < last || from->events->complete_since;
+	for (size_t i = 0; i < facts->incident_count; i++)
+		back |= facts->incidents[i].process == one->process &&
+			(facts->incidents[i].settled_seq < last || from->events->complete_since);
 	return back;
 }
 
@@ -348,25 +360,25 @@ static void sweep_process(void *context, size_t i)
 	enum { DRIVER = PHASES_FIRST, HOOKS, INDEX, PEAKS, GROWTH, FIRST };
 	enum { GROWTH_AGAIN = PHASES_AGAIN, LISTENER, AGAIN = LISTENER + LISTENERS };
 	struct followed_process *one = (struct followed_process *)context + i;
-	struct build *build = one->build;
-	struct run_process *from = &build->run->processes[one->process];
+	const struct sweeping *all = one->all;
+	struct run_process *from = one->from;
 	struct growth_devices devices = { from->reader, one->growth, one->seq };
 	struct sweep_consumer first[FIRST] = { 0 }, again[AGAIN] = { 0 };
-	struct phase_making *phases = phases_begin(build, one->process, first);
+	struct phase_making *phases = phases_begin(all->facts, one->process, &one->quiet, first);
 	struct replay_index *index = NULL;
 
 	for (unsigned layer = 0; layer < GROWTH_DEVICES; layer++) {
 		growth_init(&one->growth[layer]);
-		one->growth[layer].quiet = quiet_of(one);
+		one->growth[layer].quiet = &one->quiet;
 	}
 	one->growth[GROWTH_DRIVER].lost_events = from->events->complete_since;
 	one->growth[GROWTH_FRAMEWORK].lost_events = from->events->framework->complete_since;
 	from->driver = driver_history_new(from->events);
 	first[DRIVER] = driver_history_consumer(from->driver);
-	first[HOOKS] = hooks_used_consumer(&build->hooks_used[one->process]);
-	if (will_go_back(build, one->process))
+	first[HOOKS] = hooks_consumer(one->swept->hooks);
+	if (will_go_back(one))
 		index = replay_index_begin(from->events, &first[INDEX]);
-	if (build->options.all_peaks)
+	if (all->options->all_peaks)
 		first[PEAKS] = live_peaks_begin(&from->peaks, from->events);
 	first[GROWTH] = growth_first_consumer(&devices);
 	sweep_events(from->events, first, FIRST);
@@ -375,7 +387,7 @@ static void sweep_process(void *context, size_t i)
 	phases_turn(phases, again);
 	turn_devices(one);
 	again[GROWTH_AGAIN] = growth_again_consumer(&devices);
-	build->listen(build, one->process, &again[LISTENER]);
+	all->listener->begin(all->listener->state, all->facts, one->process, &again[LISTENER]);
 	sweep_events(from->events, again, AGAIN);
 	phases_end(phases);
 	end_devices(one);
@@ -387,7 +399,8 @@ static void follow(const struct followed_process *one, struct growth *growth,
 {
 	struct growth_ahead *ahead;
 	struct growth_source faster;
-	if (one->build->run->count >= parallel_threads(one->build->options.threads)) {
+	const struct run *run = one->all->facts->run;
+	if (run->count >= parallel_threads(run->threads)) {
 		growth_follow(growth, source);
 		return;
 	}
@@ -411,7 +424,7 @@ static void hear_after(void *context, const struct host_event *event)
 	const struct host_listener *listener = context;
 	const struct followed_process *one = listener->one;
 	struct sites *sites = &listener->growth->sites;
-	struct heap_totals *memory = &one->build->host_memory[one->process];
+	struct heap_totals *memory = &one->swept->memory;
 
 	if (!event) {
 		if (!one->host.note && one->host.time_ns != CUF_UNKNOWN)
@@ -422,7 +435,7 @@ static void hear_after(void *context, const struct host_event *event)
 	if (!one->host.note)
 		heap_undo(listener->reader, event, sites, memory);
 	if (event->time_ns > one->host.time_ns)
-		host_map_after(one->build, one->process, event);
+		host_map_after(one->all->facts, one->process, event, &one->swept->maps);
 }
 
 static void hear_before(void *context, const struct host_event *event)
@@ -436,8 +449,8 @@ static void hear_before(void *context, const struct host_event *event)
 static void take_host_live(const struct followed_process *one, struct growth *growth,
 			   const struct host_means *means)
 {
-	const struct reader *reader = one->build->run->processes[one->process].reader;
-	struct heap_totals *memory = &one->build->host_memory[one->process];
+	const struct reader *reader = one->from->reader;
+	struct heap_totals *memory = &one->swept->memory;
 
 	if (!one->host.note) {
 		heap_read_end(reader, means, &growth->sites, memory);
@@ -449,9 +462,8 @@ static void take_host_live(const struct followed_process *one, struct growth *gr
 
 static void follow_host(struct followed_process *one, struct growth *growth)
 {
-	const struct run_process *recorded = &one->build->run->processes[one->process];
-	const struct reader *reader = recorded->reader;
-	struct host_means means = host_means_of(reader, &recorded->meta);
+	const struct reader *reader = one->from->reader;
+	struct host_means means = host_means_of(reader, &one->from->meta);
 	struct host_listener listener = { one, reader, growth,
 					  heap_births_new(reader, &means, one->host.time_ns) };
 	struct growth_host state = { .reader = reader,
@@ -460,15 +472,14 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 				     .before = hear_before,
 				     .listener = &listener };
 	struct growth_source source = growth_host_source(&state);
-	struct heap_totals *memory = &one->build->host_memory[one->process];
+	struct heap_totals *memory = &one->swept->memory;
 	struct quiet_marks lent = { 0 };
 	growth->by_age = true;
 	growth->is_sampled = host_means_most(&means) != 0;
-	growth->is_failure = is_failure(one->build, one->process);
-	growth->threads_most =
-		known_or_zero(one->build->facts->processes[one->process].threads_most);
-	growth->time = time_observed(one->build, one->process, one->host.time_ns);
-	take_quiet(growth, quiet_of(one), HOST_CLOCK_NS);
+	growth->is_failure = is_failure(one->all->facts, one->process);
+	growth->threads_most = known_or_zero(one->fact->threads_most);
+	growth->time = time_observed(one);
+	take_quiet(growth, &one->quiet, HOST_CLOCK_NS);
 	if (!growth->quiet) {
 		lent = lend_cycles(&one->growth[one->growth[GROWTH_FRAMEWORK].work_cycles
 							? GROWTH_FRAMEWORK
@@ -499,12 +510,12 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 }
 
 /* Up to where a process is followed: its moment, or the peak of the device that it used most. */
-static uint64_t last_seq_of(const struct build *build, uint32_t process)
+static uint64_t last_seq_of(const struct facts *facts, uint32_t process, bool is_peak)
 {
-	const struct fact_process *fact = &build->facts->processes[process];
-	const struct reader *reader = build->run->processes[process].reader;
+	const struct fact_process *fact = &facts->processes[process];
+	const struct reader *reader = facts->run->processes[process].reader;
 	uint64_t seq = fact->moment_seq, most = 0;
-	if (build->options.at != FACTS_AT_PEAK)
+	if (!is_peak)
 		return seq;
 	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
 		const struct cuf_device *device = reader_at(reader, CUF_SEC_DEVICES, d);
@@ -525,44 +536,62 @@ static void follow_host_layer(void *context, size_t i)
 }
 
 /* Names of roles need symbols, which belong to one thread. */
-static void take_rows(struct followed_process *one, struct site_rows *rows)
+static void take_rows(struct followed_process *one)
 {
+	const struct sweeping *all = one->all;
+
 	for (unsigned layer = 0; layer < LAYERS; layer++) {
-		site_rows_add(rows, one->build, one->process, &one->growth[layer]);
+		site_rows_add(all->rows, all->facts, all->memory, one->process,
+			      &one->growth[layer]);
 		growth_fini(&one->growth[layer]);
 	}
+	free(one->quiet.items);
 	if (one->is_merged)
 		liveset_fini(&one->merged);
-	run_rest(one->build->run, &one->build->run->processes[one->process]);
+	run_rest(all->facts->run, one->from);
+}
+
+static struct followed_process follow_one(const struct sweeping *all, uint32_t process)
+{
+	const struct host_moment *host = &all->moments->of_host[process];
+
+	return (struct followed_process){
+		.all = all,
+		.process = process,
+		.from = &all->facts->run->processes[process],
+		.fact = &all->facts->processes[process],
+		.seq = last_seq_of(all->facts, process, host->is_peak),
+		.host = host->at,
+		.swept = &all->swept[process],
+	};
 }
 
 /* Processes first to first + count - 1. */
-static void follow_processes(struct build *build, uint32_t first, uint32_t count,
-			     struct site_rows *rows)
+static void follow_processes(const struct sweeping *all, uint32_t first, uint32_t count)
 {
-	struct followed_process *all = xalloc_zeroed(count, sizeof *all);
+	struct followed_process *some = xalloc_zeroed(count, sizeof *some);
 	for (uint32_t i = 0; i < count; i++)
-		all[i] = (struct followed_process){
-			.build = build,
-			.process = first + i,
-			.seq = last_seq_of(build, first + i),
-			.host = host_moment_of(build, first + i),
-		};
-	parallel_each(count, build->options.threads, sweep_process, all);
-	parallel_each(count, build->options.threads, follow_host_layer, all);
+		some[i] = follow_one(all, first + i);
+	parallel_each(count, all->facts->run->threads, sweep_process, some);
+	parallel_each(count, all->facts->run->threads, follow_host_layer, some);
 	for (uint32_t i = 0; i < count; i++)
-		take_rows(&all[i], rows);
-	free(all);
+		take_rows(&some[i]);
+	free(some);
 }
 
-void build_sites(struct build *build)
+struct swept *build_sites(struct facts *facts, const struct facts_options *options,
+			  const struct moments *moments, struct block_memory *memory,
+			  const struct listener *listener)
 {
-	struct site_rows *rows = site_rows_new(build->options.sites_max);
-	uint32_t together = 2 * parallel_threads(build->options.threads);
+	struct swept *swept = xalloc_zeroed(facts->process_count, sizeof *swept);
+	struct sweeping all = { facts, options, moments, memory, listener, swept,
+				site_rows_new(options->sites_max) };
+	uint32_t together = 2 * parallel_threads(facts->run->threads);
 
 	/* a few at a time: what is followed is in memory until its rows are taken */
-	for (uint32_t p = 0; p < build->run->count; p += together)
-		follow_processes(build, p, least_of(together, build->run->count - p), rows);
-	site_rows_end(rows, build);
-	phases_of_incidents(build);
+	for (uint32_t p = 0; p < facts->process_count; p += together)
+		follow_processes(&all, p, (uint32_t)least_of(together, facts->process_count - p));
+	site_rows_end(all.rows, facts);
+	phases_of_incidents(facts);
+	return swept;
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "analysis/facts/passes/build.h"
+#include "analysis/facts/passes/passes.h"
 
 #define MiB (1ull << 20)
 enum { COUNT = 4 };

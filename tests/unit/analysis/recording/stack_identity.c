@@ -67,7 +67,8 @@ static struct opened open_merged(struct maker *maker, struct symbols *symbols)
 
 	memcpy(maker->data, maker->h, sizeof *maker->h);
 	assert_int_equal(run_open_memory(&opened.run, maker->data, maker->bytes, NULL), 0);
-	run_merge_call_sites(&opened.run, symbols);
+	opened.run.symbols = symbols;
+	run_merge_call_sites(&opened.run);
 	opened.site_of = opened.run.processes[0].reader->call_sites;
 	return opened;
 }
