@@ -174,6 +174,9 @@ enum cuf_loss {
 	CUF_LOST_FRAMEWORK_RING = 11, /* framework events without a segment */
 	CUF_LOST_CODES = 12,     /* names of Python functions and of phases */
 	CUF_LOST_TASKS = 13,     /* events of clone tasks that have another thread's TLS */
+	CUF_LOST_SMALL = 14,     /* what a small table had no room for: sums of call sites and */
+				 /* pages (incidents have none then), pools, bindings, shared */
+				 /* maps, creators of threads */
 	CUF_LOST_MAX = 16
 };
 

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include "interpose/platform/at_fork_child.h"
 #include "interpose/platform/sys.h"
+#include "interpose/store/dropped.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
 
@@ -63,7 +64,7 @@ static uint64_t key_at(const struct table *table, uint32_t number)
 	return *(const uint64_t *)entry_at(table, number);
 }
 
-/* A new entry; 0 when there is no room. */
+/* A new entry; 0 when there is no room: what it was for is in no sum. */
 static uint32_t new_number(struct table *table, uint64_t key)
 {
 	uint32_t number = 0;
@@ -72,6 +73,7 @@ static uint32_t new_number(struct table *table, uint64_t key)
 		number = __atomic_add_fetch(&table->used, 1, __ATOMIC_RELAXED);
 	if (!number || number > table->room) {
 		__atomic_store_n(&table->is_full, true, __ATOMIC_RELAXED);
+		cuf_count_dropped(CUF_LOST_SMALL);
 		return 0;
 	}
 	*(uint64_t *)entry_at(table, number) = key;
@@ -373,8 +375,10 @@ void cuf_live_sums_count(const struct cuf_block *block, int sign)
 
 	if (block->kind == CUF_KIND_MAPPING || block->kind == CUF_KIND_RESERVATION)
 		add(&mapped->ranges, (uint64_t)(int64_t)sign);
-	if (mapped == &none)
+	if (mapped == &none) {
+		cuf_count_dropped(CUF_LOST_SMALL);
 		return;
+	}
 	if (is_site_memory(block->kind))
 		count_site(&mapped->sites, block, sign);
 	if (block->kind == CUF_KIND_DEVICE)

@@ -3,7 +3,7 @@
  * What a refused request reports of the live blocks, kept up as they come and go: a pass over
  * 100,000 blocks, and their order by address, would take milliseconds of the program's time then.
  * Contract: any thread, no lock. One mapping, at the first block; where it is refused, or full,
- * nothing is reported.
+ * nothing is reported, and each change that is in no sum is counted (CUF_LOST_SMALL).
  */
 #pragma once
 

@@ -31,6 +31,8 @@ static const char *const loss_words[CUF_LOST_MAX] = {
 	[CUF_LOST_FRAMEWORK_RING] = "framework events dropped",
 	[CUF_LOST_CODES] = "names of Python functions and phases dropped",
 	[CUF_LOST_TASKS] = "events of clone tasks without thread-local storage of their own",
+	[CUF_LOST_SMALL] = "events beyond a small table (sums at a failure, pools, bindings, "
+			   "shared maps, new threads)",
 };
 
 /* By enum cuf_note: the sentence for the note; NULL: no blind spot. */

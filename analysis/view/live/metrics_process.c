@@ -110,6 +110,7 @@ static void put_lost(struct exposition *out)
 		[CUF_LOST_DEVICES] = "devices", [CUF_LOST_SWITCH] = "switch",
 		[CUF_LOST_NESTED] = "nested", [CUF_LOST_FRAMEWORK_RING] = "framework_ring",
 		[CUF_LOST_CODES] = "codes", [CUF_LOST_TASKS] = "tasks",
+		[CUF_LOST_SMALL] = "small",
 	};
 	const struct watch_process *process;
 

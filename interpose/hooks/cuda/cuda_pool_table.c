@@ -19,8 +19,8 @@ struct cuf_pool *cuf_pool_find(uint64_t pool)
 	return NULL;
 }
 
-/* A full table drops the pool: its blocks are still recorded, only their sum and the driver's
- * figures are missing. */
+/* A full table drops the pool, and counts it: its blocks are still recorded, only their sum and the
+ * driver's figures are missing. */
 void cuf_pool_add(uint64_t pool, int device, unsigned kind)
 {
 	for (unsigned i = 0; pool && i < POOLS_KNOWN_MAX; i++) {
@@ -34,6 +34,8 @@ void cuf_pool_add(uint64_t pool, int device, unsigned kind)
 		pools[i].kind = (uint8_t)kind;
 		return;
 	}
+	if (pool)
+		cuf_note_dropped(CUF_LOST_SMALL);
 }
 
 void cuf_pool_remove(struct cuf_pool *pool) { __atomic_store_n(&pool->pool, 0, __ATOMIC_RELEASE); }

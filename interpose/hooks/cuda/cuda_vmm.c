@@ -270,7 +270,7 @@ static bool change_state(struct binding *binding, int from, int to)
 					   __ATOMIC_RELAXED);
 }
 
-/* Returns false when the table is full. */
+/* Returns false when the table is full, and counts it. */
 static bool binding_add(const struct binding *binding)
 {
 	for (unsigned i = 0; i < BINDINGS_MAX; i++) {
@@ -281,6 +281,7 @@ static bool binding_add(const struct binding *binding)
 		__atomic_store_n(&bindings[i].state, BINDING_HELD, __ATOMIC_RELEASE);
 		return true;
 	}
+	cuf_note_dropped(CUF_LOST_SMALL);
 	return false;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Owns the decision "once each". What was written is remembered as a small set of hashes. A
- * collision or a full set drops notes: a coverage section of hundreds of lines would help nobody.
+ * collision drops a note; a full set does, too, and counts it: a coverage section of hundreds of
+ * lines would help nobody.
  */
 #include "interpose/hooks/loader/coverage.h"
 
@@ -32,6 +33,7 @@ static bool is_first_time(unsigned type, uint64_t number, const char *text)
 		if (seen == hash)
 			return false;
 	}
+	cuf_note_dropped(CUF_LOST_META);
 	return false;
 }
 

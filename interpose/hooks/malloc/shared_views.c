@@ -6,6 +6,7 @@
 #include "interpose/hooks/malloc/map_blocks.h"
 
 #include "interpose/platform/at_fork_child.h"
+#include "interpose/record/recorder.h"
 #include "interpose/platform/laws.h"
 
 /* version is odd while somebody writes, and 0 where nobody has. */
@@ -173,6 +174,7 @@ static void remember(struct cuf_shared_memory memory, uint64_t start, uint64_t e
 			__atomic_store_n(&views_used, i + 1, __ATOMIC_RELEASE);
 		return;
 	}
+	cuf_note_dropped(CUF_LOST_SMALL);
 }
 
 void cuf_views_add(struct cuf_shared_memory memory, uint64_t start, uint64_t end,

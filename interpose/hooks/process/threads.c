@@ -33,7 +33,7 @@ static void forget_births(void)
 }
 CUF_AT_FORK_CHILD(forget_births);
 
-/* NULL: all are taken. */
+/* NULL: all are taken, and that is counted. */
 static struct birth *take_birth(void)
 {
 	uint32_t from = __atomic_fetch_add(&search_from, 1, __ATOMIC_RELAXED);
@@ -45,6 +45,7 @@ static struct birth *take_birth(void)
 		    !__atomic_exchange_n(&birth->is_taken, 1, __ATOMIC_ACQUIRE))
 			return birth;
 	}
+	cuf_note_dropped(CUF_LOST_SMALL);
 	return NULL;
 }
 

@@ -119,6 +119,31 @@ record_victim() {
 	expect 2 report --full --top=0 oom_fatal
 }
 
+@test "what is in no sum of a failure is counted, and the report counts holes by itself" {
+	export SIMCUDA_LIB=$build/sim
+	cat >pages.py <<-'END'
+		import ctypes
+		cuda, context, block = ctypes.CDLL('libcuda.so.1'), ctypes.c_void_p(), ctypes.c_uint64()
+		cuda.cuInit(0)
+		cuda.cuCtxCreate_v2(ctypes.byref(context), 0, 0)
+		for _ in range(5000): # the sums of 4 MiB have room for 4,096 pages
+		    assert cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(3 << 19)) == 0
+		assert cuda.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(1 << 40)) == 2
+	END
+	"$root/scripts/simcuda" "$cuflight" run -q --size=4MiB -o pages.cuf -- python3 pages.py
+	expect 0 report --full pages.cuf
+	grep -A1 'events beyond a small table (sums at a failure' out | grep -q ': 904$'
+	expect 0 report --json pages.cuf
+	python3 - <<-'END'
+		import json
+		report = json.load(open('out'))
+		lost = {row['what']: row['count'] for row in report['coverage']['lost']}
+		assert [(what[:28], count) for what, count in lost.items()] == [('events beyond a small table ', 904)], lost
+		pages = report['devices'][0]['fragmentation']['pages']
+		assert (pages['count'], pages['largest_hole_bytes']) == (5000, 1 << 19), pages
+	END
+}
+
 @test "a long report on a terminal goes through PAGER, unless --no-pager says otherwise" {
 	record_victim oom_fatal
 	TERM=xterm PAGER="sed s/^/paged:/" script -qec "'$cuflight' report --full oom_fatal" /dev/null </dev/null >out

@@ -75,6 +75,20 @@ static void test_binding__an_endpoint_keeps_what_is_bound_until_it_is_destroyed(
 	assert_false(is_live(CUF_SPACE_HANDLE, 0x81) || is_live(CUF_SPACE_HANDLE, 0x82));
 }
 
+static void test_binding__one_without_a_place_is_counted(void **state)
+{
+	enum { PLACES = 256, BEYOND = 3 };
+	const uint64_t *lost = &cuf_recording.header->lost[CUF_LOST_SMALL], before = *lost;
+	make_mapped(0x61, 0x50000000, 2 * MIB);
+	for (size_t i = 0; i < PLACES + BEYOND; i++)
+		cuf_hook_cuMulticastBindMem(0x997, i * 2 * MIB, 0x61, 0, 2 * MIB, 0);
+	assert_int_equal(*lost - before, BEYOND);
+	cuf_hook_cuMulticastUnbind(0x997, 0, 0, (PLACES + BEYOND) * 2 * MIB);
+	cuf_hook_cuMemUnmap(0x50000000, 2 * MIB);
+	cuf_hook_cuMemRelease(0x61);
+	assert_false(is_live(CUF_SPACE_HANDLE, 0x61));
+}
+
 /* GPUDirect RDMA: of a block, and of memory behind a mapping. */
 static void test_export__a_dma_buf_is_another_holder(void **state)
 {
@@ -104,6 +118,7 @@ int main(void)
 		TEST(test_binding__multicast_keeps_what_is_bound),
 		TEST(test_binding__an_unbinding_is_of_its_device_and_of_all_its_range),
 		TEST(test_binding__an_endpoint_keeps_what_is_bound_until_it_is_destroyed),
+		TEST(test_binding__one_without_a_place_is_counted),
 		TEST(test_export__a_dma_buf_is_another_holder),
 	};
 	fake_start("size=16MiB");

@@ -285,6 +285,24 @@ static void test_pool__the_largest_pools_come_first(void **state)
 	assert_false(is_live(CUF_SPACE_POOL, 0xe00));
 }
 
+static void test_pool__one_without_a_place_is_counted(void **state)
+{
+	enum { PLACES = 64, BEYOND = 3 };
+	const uint64_t *lost = &cuf_recording.header->lost[CUF_LOST_SMALL], before = *lost;
+	CUmemPoolProps props = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 1 } };
+	CUmemoryPool pool;
+	uint64_t known = 0;
+	for (uint64_t i = 0; i < PLACES + BEYOND; i++) {
+		fake.out = 0xe00 + i;
+		cuf_hook_cuMemPoolCreate(&pool, &props);
+		known += cuf_pool_find(0xe00 + i) != NULL;
+	}
+	assert_int_equal(known + (*lost - before), PLACES + BEYOND);
+	assert_in_range(*lost - before, BEYOND, PLACES); /* other tests' pools have places, too */
+	for (uint64_t i = 0; i < PLACES + BEYOND; i++)
+		cuf_hook_cuMemPoolDestroy((CUmemoryPool)(0xe00 + i));
+}
+
 static void test_pool__a_threshold_of_zero_does_not_end_the_pool(void **state)
 {
 	CUmemPoolProps props = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
@@ -515,6 +533,7 @@ int main(void)
 		TEST(test_vmm__host_memory_is_no_device_memory),
 		TEST(test_pool__blocks_know_their_pool_and_survive_a_reset),
 		TEST(test_pool__the_largest_pools_come_first),
+		TEST(test_pool__one_without_a_place_is_counted),
 		TEST(test_pool__a_threshold_of_zero_does_not_end_the_pool),
 		TEST(test_graph__a_captured_allocation_is_a_node_until_launched),
 		TEST(test_array__sizes_are_asked_or_estimated_and_said_so),
