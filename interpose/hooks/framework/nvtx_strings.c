@@ -1,21 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fixed hash table of handles. A slot is claimed by its handle and published by storing it
- * last. */
+/* A fixed hash table of handles, mapped at the first one: few programs have any. A slot is claimed
+ * by its handle and published by storing it last. */
 #include "interpose/hooks/framework/nvtx_strings.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include "interpose/platform/sys.h"
 
 enum { SLOTS = 4096, BUSY = 1, OWN_HANDLE_STEP = 16 };
 
-static struct cuf_nvtx_string strings[SLOTS];
+static struct cuf_nvtx_string *table;
 static uint64_t own_handles;
+
+/* NULL: there is none. */
+static struct cuf_nvtx_string *get_table(int may_map)
+{
+	struct cuf_nvtx_string *seen = __atomic_load_n(&table, __ATOMIC_ACQUIRE), *mapped;
+	long at;
+	if (seen || !may_map)
+		return seen;
+	at = cuf_sys_mmap(NULL, SLOTS * sizeof *table, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (cuf_sys_failed(at))
+		return NULL;
+	mapped = (struct cuf_nvtx_string *)at;
+	if (__atomic_compare_exchange_n(&table, &seen, mapped, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return mapped;
+	cuf_sys_munmap(mapped, SLOTS * sizeof *table);
+	return seen;
+}
 
 /* The slot of this handle. With may_add, a free one is claimed for it. NULL: unknown, or full.
  * Fibonacci hashing: the upper 12 bits of the product select one of 4096 slots. */
 static struct cuf_nvtx_string *slot_for(uint64_t handle, int may_add)
 {
 	uint64_t home = handle * 0x9E3779B97F4A7C15ull >> 52;
-	for (uint32_t i = 0; i < SLOTS; i++) {
+	struct cuf_nvtx_string *strings = get_table(may_add);
+	for (uint32_t i = 0; strings && i < SLOTS; i++) {
 		struct cuf_nvtx_string *string = &strings[(home + i) % SLOTS];
 		uint64_t seen = __atomic_load_n(&string->handle, __ATOMIC_ACQUIRE);
 		if (seen == handle)
@@ -32,7 +54,7 @@ static struct cuf_nvtx_string *slot_for(uint64_t handle, int may_add)
 }
 
 /* Without another tool the handle is ours: a number that no pointer has. Returns the tool's handle
- * unchanged when the table is full, and its strings are empty then. */
+ * unchanged when the table is full; its strings are empty then, and counted. */
 void *cuf_nvtx_string_keep(void *handle, const char *text, size_t bytes)
 {
 	uint64_t key = (uintptr_t)handle;
@@ -40,13 +62,15 @@ void *cuf_nvtx_string_keep(void *handle, const char *text, size_t bytes)
 	if (!handle)
 		key = __atomic_add_fetch(&own_handles, 1, __ATOMIC_RELAXED) * OWN_HANDLE_STEP;
 	string = slot_for(key, 1);
-	if (!string)
+	if (!string) {
+		cuf_note_dropped(CUF_LOST_CODES);
 		return handle;
+	}
 	if (bytes > CUF_PHASE_NAME_BYTES)
 		bytes = CUF_PHASE_NAME_BYTES;
 	string->bytes = (uint32_t)bytes;
 	memcpy(string->text, text, bytes);
-	string->number = (uint32_t)(string - strings) + 1;
+	string->number = (uint32_t)(string - table) + 1;
 	__atomic_store_n(&string->handle, key, __ATOMIC_RELEASE);
 	return (void *)(uintptr_t)key;
 }

@@ -111,6 +111,16 @@ recorded_right() {
 	PY
 }
 
+@test "strings beyond those that the recorder keeps are counted" {
+	need_program nvtx
+	preloaded "$BATS_FILE_TMPDIR/program_nvtx" 0 5000 >truth 2>/dev/null
+	report_agrees truth
+	# two domains and two strings are registered, too; 4,096 are kept
+	node -e '
+		const { lost } = JSON.parse(require("fs").readFileSync("report.json")).coverage;
+		if (lost.length !== 1 || !/names .*phases/.test(lost[0].what) || lost[0].count !== 908) throw new Error(JSON.stringify(lost));'
+}
+
 @test "Python's nvtx is recorded: annotations, domains and threads" {
 	[ -d "$ROOT/build/nvtx_python/nvtx" ] || skip "no package nvtx in build/nvtx_python: scripts/setup fetches it"
 	cat >program.py <<-'PY'

@@ -91,7 +91,7 @@ static void range_across_threads(void)
 
 int main(int argc, char **argv)
 {
-	long flood = argc > 1 ? atol(argv[1]) : 0;
+	long flood = argc > 1 ? atol(argv[1]) : 0, strings = argc > 2 ? atol(argv[2]) : 0;
 	nvtxEventAttributes_t mark = ascii("mark of a domain"), plain = ascii("plain mark");
 	engine = nvtxDomainCreateA("engine");
 	nest();
@@ -104,6 +104,8 @@ int main(int argc, char **argv)
 		nvtxRangePushA("flood");
 		nvtxRangePop();
 	}
+	for (long i = 0; i < strings; i++)
+		nvtxDomainRegisterStringA(engine, "one of many");
 	nvtxDomainDestroy(nvtxDomainCreateW(L"short"));
 	nvtxDomainDestroy(engine);
 	for (const char *const *name =
