@@ -433,10 +433,16 @@ static void print_peaks(const struct text *text, const struct fact_process *proc
 /* What an end without a record can have been. */
 static const char *before_why(const struct fact_process *process)
 {
+	const char *runtime = process->host.heap.runtime;
+
 	if (process->end == END_UNKNOWN)
 		return "It may still run: ";
-	return text_if(has_unknown_end(process),
-		       "It was killed, or crashed, or left by a system call of its own: ");
+	if (!has_unknown_end(process))
+		return "";
+	if (runtime && !strcmp(runtime, "Go"))
+		return "It was killed, or crashed, or ended: Go makes that system call itself, so "
+		       "only 'cuflight run' sees the status. Known is: ";
+	return "It was killed, or crashed, or left by a system call of its own: ";
 }
 
 /* How the process ended when memory is not known to have ended it. */

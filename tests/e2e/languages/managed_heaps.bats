@@ -135,6 +135,17 @@ no_leak() {
 	no_leak
 }
 
+@test "Go, ended by itself: only the command sees how, and the screen tells that of Go alone" {
+	go_program
+	CUFLIGHT_OUTPUT=rec/ CUFLIGHT_OPTIONS=start=1 LD_PRELOAD=$build/libcuflight.so ./grows heap 24 30 >truth
+	reported
+	grep -q '^NO END RECORDED: grows' screen
+	tr '\n' ' ' <screen | grep -qF "Go makes that system call itself, so only 'cuflight run' sees the status."
+	rm -r rec
+	finished ./grows heap 24 30
+	grep -q '^FINISHED: grows .*exit status 0' screen
+}
+
 @test "Go, memory of C that is kept, killed: C.malloc, or the line of C" {
 	go_program
 	killed 96 ./grows malloc 10000 10000
