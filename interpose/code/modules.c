@@ -243,7 +243,7 @@ static __attribute__((noinline)) void note_object(void *argument)
 
 /* ---- the table of noted modules ---- */
 
-enum { MODULES = 1024, WINDOW = 32 };
+enum { MODULES = 1024, NEAR = 64, NEAR_STEPS = 4, WINDOW = 36 };
 
 /*
  * A key is EMPTY (never used), ENDED (may be used again), start | FILLING (being written), or
@@ -329,11 +329,14 @@ static void retire_module(struct module *module, uint64_t start)
 	__atomic_store_n(&module->key, ENDED, __ATOMIC_RELEASE);
 }
 
+/* First near ones, which are one page: most processes have few objects. */
 static struct module *home_slot(uint64_t start, unsigned step)
 {
-	uint64_t home = (start >> 12) * 0x9E3779B97F4A7C15ull >> 54;
+	uint64_t hash = (start >> 12) * 0x9E3779B97F4A7C15ull;
 
-	return &modules[(home + step) % MODULES];
+	if (step < NEAR_STEPS)
+		return &modules[((hash >> 48) + step) % NEAR];
+	return &modules[NEAR + ((hash >> 32) + step) % (MODULES - NEAR)];
 }
 
 /*

@@ -12,16 +12,6 @@
 
 #define VERSION_HIDDEN 0x8000
 
-/* The dynamic section, as far as symbols go, in run-time addresses. NULL: not present. */
-struct table {
-	uintptr_t bias;
-	const ElfW(Sym) *symbols;
-	const char *strings;
-	const uint32_t *gnu_hash;
-	const uint32_t *hash;
-	const ElfW(Half) *versions;
-};
-
 /* DT_GNU_HASH: four words, a Bloom filter, then buckets and chains of symbol indices. */
 struct gnu_hash {
 	uint32_t buckets, first, bloom_words, shift;
@@ -44,9 +34,9 @@ const void *cuf_elf_pointer(uintptr_t bias, const ElfW(Dyn) *dynamic, const ElfW
 	return (const void *)(distance(as_is, here) < distance(moved, here) ? as_is : moved);
 }
 
-static bool table_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct table *table)
+bool cuf_elf_open(uintptr_t bias, const ElfW(Dyn) *dynamic, struct cuf_elf_table *table)
 {
-	*table = (struct table){ .bias = bias };
+	*table = (struct cuf_elf_table){ .bias = bias };
 	for (const ElfW(Dyn) *entry = dynamic; entry && entry->d_tag != DT_NULL; entry++) {
 		switch (entry->d_tag) {
 		case DT_SYMTAB:
@@ -73,7 +63,8 @@ static bool table_read(uintptr_t bias, const ElfW(Dyn) *dynamic, struct table *t
 
 enum match { MATCH_NONE, MATCH_OLD_VERSION, MATCH_DEFAULT_VERSION };
 
-static enum match symbol_matches(const struct table *table, uint32_t index, const char *name)
+static enum match symbol_matches(const struct cuf_elf_table *table, uint32_t index,
+				 const char *name)
 {
 	const ElfW(Sym) *symbol = &table->symbols[index];
 
@@ -113,7 +104,7 @@ static uint32_t gnu_hash_of(const char *name)
  * The symbol's index. An old version is returned only when no default version exists. 0: not
  * found.
  */
-static uint32_t gnu_hash_find(const struct table *table, const char *name)
+static uint32_t gnu_hash_find(const struct cuf_elf_table *table, const char *name)
 {
 	const struct gnu_hash gnu = gnu_hash_open(table->gnu_hash);
 	const unsigned bits = 8 * sizeof *gnu.bloom;
@@ -144,7 +135,7 @@ static uint32_t gnu_hash_find(const struct table *table, const char *name)
 }
 
 /* The same by DT_HASH. */
-static uint32_t sysv_hash_find(const struct table *table, const char *name)
+static uint32_t sysv_hash_find(const struct cuf_elf_table *table, const char *name)
 {
 	uint32_t buckets = table->hash[0], hash = 0, old = 0;
 	const uint32_t *bucket = table->hash + 2, *chain = bucket + buckets;
@@ -165,33 +156,42 @@ static uint32_t sysv_hash_find(const struct table *table, const char *name)
 	return old;
 }
 
-static uint32_t symbol_find(const struct table *table, const char *name)
+static uint32_t symbol_find(const struct cuf_elf_table *table, const char *name)
 {
 	if (table->gnu_hash)
 		return gnu_hash_find(table, name);
 	return table->hash ? sysv_hash_find(table, name) : 0;
 }
 
-void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name,
-			   size_t *bytes)
+/* NULL: there is none. */
+static void *find(const struct cuf_elf_table *table, const char *name, size_t *bytes)
 {
-	const ElfW(Sym) *symbol;
-	struct table table;
-	uint32_t index;
-	void *address;
+	const uint32_t index = symbol_find(table, name);
+	const ElfW(Sym) *symbol = &table->symbols[index];
+	void *address = (void *)(table->bias + symbol->st_value);
 
-	if (!table_read(bias, dynamic, &table))
-		return NULL;
-	index = symbol_find(&table, name);
 	if (!index)
 		return NULL;
-	symbol = &table.symbols[index];
-	address = (void *)(bias + symbol->st_value);
 	/* the symbol names a resolver, which chooses the function for this processor */
 	if ((symbol->st_info & 15) == STT_GNU_IFUNC)
 		address = ((void *(*)(unsigned long))address)(getauxval(AT_HWCAP));
 	*bytes = symbol->st_size;
 	return address;
+}
+
+void *cuf_elf_find(const struct cuf_elf_table *table, const char *name)
+{
+	size_t bytes;
+
+	return find(table, name, &bytes);
+}
+
+void *cuf_elf_symbol_bytes(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name,
+			   size_t *bytes)
+{
+	struct cuf_elf_table table;
+
+	return cuf_elf_open(bias, dynamic, &table) ? find(&table, name, bytes) : NULL;
 }
 
 void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
@@ -203,11 +203,11 @@ void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 
 bool cuf_elf_is_variable(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name)
 {
-	struct table table;
+	struct cuf_elf_table table;
 	uint32_t index;
 	unsigned type;
 
-	if (!table_read(bias, dynamic, &table) || !(index = symbol_find(&table, name)))
+	if (!cuf_elf_open(bias, dynamic, &table) || !(index = symbol_find(&table, name)))
 		return false;
 	type = table.symbols[index].st_info & 15;
 	return type == STT_OBJECT || type == STT_COMMON;
@@ -218,9 +218,9 @@ bool cuf_elf_is_variable(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *n
 /* The text of the index-th entry with this tag. */
 static const char *find_text(uintptr_t bias, const ElfW(Dyn) *dynamic, long tag, unsigned index)
 {
-	struct table table;
+	struct cuf_elf_table table;
 
-	if (!table_read(bias, dynamic, &table))
+	if (!cuf_elf_open(bias, dynamic, &table))
 		return NULL;
 	for (const ElfW(Dyn) *entry = dynamic; entry->d_tag != DT_NULL; entry++)
 		if (entry->d_tag == tag && index-- == 0)

@@ -15,10 +15,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The dynamic section, as far as symbols go, in run-time addresses. NULL: not present. */
+struct cuf_elf_table {
+	uintptr_t bias;
+	const ElfW(Sym) *symbols;
+	const char *strings;
+	const uint32_t *gnu_hash;
+	const uint32_t *hash;
+	const ElfW(Half) *versions;
+};
+
+/* Reads the dynamic section, for many look-ups in one object. false: it has no symbols. */
+bool cuf_elf_open(uintptr_t bias, const ElfW(Dyn) *dynamic, struct cuf_elf_table *table);
+
 /*
  * The address of a definition in this object, in its default version. NULL: none. Dependencies
  * are not searched.
  */
+void *cuf_elf_find(const struct cuf_elf_table *table, const char *name);
+
+/* The same, for one look-up. */
 void *cuf_elf_symbol(uintptr_t bias, const ElfW(Dyn) *dynamic, const char *name);
 
 /* The same. *bytes is the symbol's size (st_size). */

@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "interpose/abi/format.h"
 #include "interpose/platform/page.h"
+#include "interpose/platform/sandbox.h"
 #include "interpose/platform/side_stack.h"
 #include "interpose/platform/say.h"
 #include "interpose/platform/sys.h"
@@ -35,13 +37,13 @@ static const struct version {
 static bool try_directory(const struct version *version, const char *path, size_t path_bytes)
 {
 	CUF_TEXT(built, PATH_BYTES);
-	char probe[64];
 	size_t used;
 	cuf_text_add(&built, version->root);
 	cuf_text_bytes(&built, path, path_bytes);
 	used = built.used;
 	cuf_text_add(&built, version->current);
-	if (used >= sizeof directory || cuf_proc_read(built.at, probe, sizeof probe) <= 0)
+	if (used >= sizeof directory || cuf_sandbox_entered() ||
+	    cuf_sys(SYS_faccessat, AT_FDCWD, (long)built.at, R_OK, 0, 0, 0))
 		return false;
 	memcpy(directory, built.at, used);
 	directory[used] = 0;

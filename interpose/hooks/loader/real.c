@@ -76,20 +76,6 @@ static void *symbol_of(const struct link_map *map, const char *name)
 	return map == copy ? NULL : cuf_elf_symbol(map->l_addr, map->l_ld, name);
 }
 
-/* The definition that comes after ours, as RTLD_NEXT would find it: at start, the list of objects
- * is the search order. When we were linked or opened late, we are behind libc. Then any definition
- * but ours is taken. */
-static void *next_definition(const struct link_map *self, const char *name)
-{
-	const struct link_map *map = self;
-	void *found = NULL;
-	while (!found && (map = cuf_elf_next_at_start(map)))
-		found = symbol_of(map, name);
-	for (map = self; !found && (map = map->l_prev);)
-		found = cuf_elf_symbol(map->l_addr, map->l_ld, name);
-	return found;
-}
-
 /* RTLD_NEXT would find it as well, and take the loader's lock. A variable of that name is no
  * function to call. */
 void *cuf_real_behind(const char *name)
@@ -202,14 +188,38 @@ static unsigned resolving;
 
 bool cuf_real_resolving(void) { return __atomic_load_n(&resolving, __ATOMIC_RELAXED) != 0; }
 
+/* Of all that is not found yet. Returns whether something is missing still. */
+static bool find_in(const struct link_map *map)
+{
+	struct cuf_elf_table table;
+	const bool has_symbols = map != copy && cuf_elf_open(map->l_addr, map->l_ld, &table);
+	bool is_missing = false;
+
+	for (unsigned i = 0; i < cuf_row_count; i++) {
+		if (cuf_rows[i].library != CUF_LIBRARY_LIBC || cuf_slot_load(cuf_rows[i].slot))
+			continue;
+		if (has_symbols)
+			store(cuf_rows[i].slot, cuf_elf_find(&table, cuf_rows[i].name));
+		is_missing |= !cuf_slot_load(cuf_rows[i].slot);
+	}
+	return is_missing;
+}
+
+/* The definitions that come after ours, as RTLD_NEXT would find them: at start, the list of objects
+ * is the search order. When we were linked or opened late, we are behind libc. Then any definition
+ * but ours is taken. */
 static void resolve_libc(struct link_map *self)
 {
+	const struct link_map *map = self;
+
 	find_copy(self);
 	store((void **)&cuf_front.realloc, definition_in_front(self, "realloc"));
 	store((void **)&cuf_front.free, definition_in_front(self, "free"));
-	for (unsigned i = 0; i < cuf_row_count; i++)
-		if (cuf_rows[i].library == CUF_LIBRARY_LIBC && !cuf_slot_load(cuf_rows[i].slot))
-			store(cuf_rows[i].slot, next_definition(self, cuf_rows[i].name));
+	while ((map = cuf_elf_next_at_start(map)))
+		if (!find_in(map))
+			return;
+	for (map = self->l_prev; map && find_in(map);)
+		map = map->l_prev;
 }
 
 void cuf_real_resolve(void)
@@ -267,11 +277,11 @@ static void bind_row(unsigned at, void *export)
 
 void cuf_real_bind_driver(const struct link_map *libcuda)
 {
-	uintptr_t bias = libcuda->l_addr;
-	const ElfW(Dyn) *dynamic = libcuda->l_ld;
+	struct cuf_elf_table table;
+	const bool has_symbols = cuf_elf_open(libcuda->l_addr, libcuda->l_ld, &table);
 	for (unsigned i = 0; i < cuf_row_count; i++)
 		if (cuf_rows[i].library == CUF_LIBRARY_CUDA)
-			bind_row(i, cuf_elf_symbol(bias, dynamic, cuf_rows[i].name));
-	for (unsigned i = 0; i < sizeof queries / sizeof *queries; i++)
-		store(queries[i].slot, cuf_elf_symbol(bias, dynamic, queries[i].name));
+			bind_row(i, has_symbols ? cuf_elf_find(&table, cuf_rows[i].name) : NULL);
+	for (unsigned i = 0; has_symbols && i < sizeof queries / sizeof *queries; i++)
+		store(queries[i].slot, cuf_elf_find(&table, queries[i].name));
 }
