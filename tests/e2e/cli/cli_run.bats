@@ -98,9 +98,9 @@ EOF
 	set -m # a process group of its own
 	"$cuflight" run -q $small -- bash trap.sh >out 2>err &
 	local pid=$! status=0
-	timeout 10 sh -c 'until [ -e ready ]; do sleep 0.05; done'
+	timeout 100 sh -c 'until [ -e ready ]; do sleep 0.05; done'
 	kill -INT "$pid"
-	timeout 10 sh -c 'until [ -s ints ]; do sleep 0.05; done'
+	timeout 100 sh -c 'until [ -s ints ]; do sleep 0.05; done'
 	kill -TERM "$pid"
 	wait "$pid" || status=$?
 	[ "$status" = 9 ]
@@ -112,13 +112,13 @@ EOF
 	cat >trap.sh <<'EOF'
 trap 'echo int >>ints' INT
 echo ready >ready
-for i in $(seq 100); do sleep 0.05; [ ! -s ints ] || break; done
-sleep 0.3
+until [ -s ints ]; do sleep 0.05; done
+sleep 0.3 # a second one would come
 exit 5
 EOF
 	# bash, because dash would die of the signal itself
-	SHELL=$(command -v bash) timeout 20 script -qec "'$cuflight' run -q $small -- bash trap.sh; echo status \$? >status" /dev/null \
-		< <(timeout 10 sh -c 'until [ -e ready ]; do sleep 0.05; done'; printf '\003'; sleep 2) >/dev/null
+	SHELL=$(command -v bash) timeout 100 script -qec "'$cuflight' run -q $small -- bash trap.sh; echo status \$? >status" /dev/null \
+		< <(timeout 100 sh -c 'until [ -e ready ]; do sleep 0.05; done; printf "\003"; until [ -s status ]; do sleep 0.05; done') >/dev/null
 	[ "$(<status)" = 'status 5' ]
 	[ "$(wc -l <ints)" = 1 ]
 }
