@@ -273,8 +273,8 @@ static bool is_at_its_highest(const struct site_trace *trace)
 	return trace->live_bytes >= highest - highest / 20;
 }
 
-/* The cache that grew: the one known by name, when it leaves nothing for the failing call site,
- * else the failing call site itself. NULL: neither. */
+/* The cache that grew: the one known by name or by its pages, when it leaves nothing for the
+ * failing call site, else the failing call site itself. NULL: neither. */
 static const struct site_trace *find_grown_cache(const struct evidence *evidence,
 						 const struct site_trace *named,
 						 const struct site_trace *failing)
@@ -379,6 +379,23 @@ static const struct site_trace *named_cache(const struct evidence *evidence,
 						       evidence->kv_stack, &pass->keys));
 }
 
+/* Where no name tells: the largest whose requests end as those of a cache do. NULL: none. */
+static const struct site_trace *largest_pages(const struct event_pass *pass,
+					      const struct site_trace *failing)
+{
+	const struct site_trace *most = NULL;
+
+	for (size_t i = 0; i < pass->sites.count; i++) {
+		const struct site_trace *site = &pass->sites.items[i];
+
+		if (site != failing && site_trace_is_paged(site) &&
+		    !site_trace_is_concurrent(site, true) &&
+		    (!most || site->live_bytes > most->live_bytes))
+			most = site;
+	}
+	return most;
+}
+
 static struct history set_signals(struct evidence *evidence, struct event_pass *pass)
 {
 	const struct site_trace *failing = NULL, *named, *grown;
@@ -408,6 +425,8 @@ static struct history set_signals(struct evidence *evidence, struct event_pass *
 	if (named && named->frees * 10 <= named->allocs)
 		named = NULL; /* its blocks stay: it was laid out in advance */
 	history.cache_churns = named != NULL;
+	if (!evidence->kv_stack)
+		named = largest_pages(pass, failing);
 	grown = find_grown_cache(evidence, named, failing);
 	set_grown_cache(evidence, pass, grown, grown != failing);
 	if (grown)

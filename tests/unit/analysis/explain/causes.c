@@ -299,32 +299,41 @@ static void test_causes__too_many_at_once_from_another_caller(void **state)
 
 /* A cache of sequences that come and go is at its highest, and a small step is refused: it is the
  * cache that filled the device. */
-static void test_causes__whoever_asks_last_did_not_fill_the_device(void **state)
+static struct facts *fill_by_sequences(struct world *w, bool named)
 {
-	struct world w = begin(0);
 	uint64_t blocks[256] = { 0 };
 	unsigned turn = 0;
-	name(&w, SITE_KV, "append_kv");
-	weights(&w, 16, 256 * MiB);
-	for (; room(&w) >= 64 * MiB; turn++) {
-		unsigned lengthens = turn / 6 + 4;
-		for (unsigned i = 0; turn % 8 == 7 && i < 3; i++) /* a sequence ends now and then */
+	if (named)
+		name(w, SITE_KV, "append_kv");
+	weights(w, 16, 256 * MiB);
+	for (; room(w) >= 64 * MiB; turn++) {
+		unsigned lengthens = turn / 6 + 5;
+		for (unsigned i = 0; turn % 8 == 7 && i < 4; i++) /* a sequence ends now and then */
 			if (blocks[(turn + i) % lengthens]) {
-				give(&w, blocks[(turn + i) % lengthens], 48 * MiB);
+				give(w, blocks[(turn + i) % lengthens], 48 * MiB);
 				blocks[(turn + i) % lengthens] = 0;
 			}
 		for (unsigned i = 0; i < 256; i++)
 			if (!blocks[i]) {
-				blocks[i] = take(&w, 48 * MiB, SITE_KV);
+				blocks[i] = take(w, 48 * MiB, SITE_KV);
 				break;
 			}
-		step(&w, 8 * MiB);
+		step(w, 8 * MiB);
 	}
-	while (room(&w) >= 8 * MiB)
-		take(&w, 8 * MiB, SITE_OTHER);
-	struct facts *facts = fails(&w, 40 * MiB, SITE_STEP);
+	while (room(w) >= 8 * MiB)
+		take(w, 8 * MiB, SITE_OTHER);
+	return fails(w, 40 * MiB, SITE_STEP);
+}
+
+/* Without a name its pages tell, which end by the sequence while others go on. */
+static void test_causes__whoever_asks_last_did_not_fill_the_device(void **state)
+{
+	struct world w = begin(0);
+	struct facts *facts = fill_by_sequences(&w, true);
 	assert_int_equal(facts->cause->site.id, SITE_KV);
 	expect(&w, facts, "S4", CAUSE_MEDIUM);
+	w = begin(0);
+	expect(&w, fill_by_sequences(&w, false), "S4", CAUSE_MEDIUM);
 }
 
 /* Four blocks of 512 KiB in each page, all but one freed. */
