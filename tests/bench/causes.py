@@ -255,9 +255,15 @@ def check_without(run, said):
         return f"without {said}, found {found}"
 
 
+def check_recorded(run, _said):
+    """what a call allocated is not called nobody's"""
+    found = [line["text"] for line in run.report["coverage"]["blind"] if "of no recorded call" in line["text"]]
+    return found[0] if found else None
+
+
 CHECKS = {"per_request": check_per_request, "end": check_end, "clean": check_clean, "attempts_least": check_attempts_least,
           "pinned_by": check_pinned_by, "evidence": check_evidence, "fits": check_fits, "when": check_when, "hole": check_hole, "framework_request": check_framework_request,
-          "reserved": check_reserved, "without": check_without}
+          "reserved": check_reserved, "without": check_without, "recorded": check_recorded}
 
 
 class Result:

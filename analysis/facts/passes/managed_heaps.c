@@ -125,14 +125,18 @@ struct fact_heap managed_heap(const struct facts *facts, uint32_t index,
 	const struct fact_process *process = &facts->processes[index];
 	const struct runtime *runtime = runtime_in(facts, index);
 	struct fact_heap heap = { .limit_bytes = CUF_UNKNOWN, .nobodys_bytes = CUF_UNKNOWN };
-	uint64_t room = resident_of_calls(process, host), mapped = 0;
+	uint64_t room = resident_of_calls(process, host), mapped = 0, pinned = 0;
 	uint64_t live = known_or_zero(host->malloc_live_bytes) +
 			known_or_zero(host->python_live_bytes) +
 			known_or_zero(host->maps.anonymous_bytes) +
 			known_or_zero(host->maps.shared_bytes);
 
+	for (size_t i = 0; i < facts->leak_count; i++)
+		if (facts->leaks[i].process == index &&
+		    facts->leaks[i].kind == CUF_KIND_PINNED)
+			pinned += facts->leaks[i].bytes;
 	if (is_known(room) && is_known(host->malloc_live_bytes))
-		heap.nobodys_bytes = subtract_to_zero(room, live);
+		heap.nobodys_bytes = subtract_to_zero(room, live + pinned);
 	if (!runtime)
 		return heap;
 	heap.runtime = runtime->name;

@@ -200,6 +200,7 @@ static void host_killed_by_pinned(void)
 {
 	small_model();
 	say("cause S9.H4");
+	say("recorded all");
 	say_not("S1 S2 S8 S9.H1 S9.H2");
 	say("end state oom_killed");
 	for (;;) {
