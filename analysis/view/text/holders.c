@@ -525,7 +525,7 @@ void holders_of_host(const struct text *text, const struct fact_process *process
 		if (part_words[host->rows[i].part])
 			add_part(out, host->rows[i].bytes, part_words[host->rows[i].part]);
 	if (!host->row_count && parts)
-		add_part(out, parts, "libraries and files");
+		add_part(out, parts, "files and libraries");
 	sum = sum_of_rows(out);
 	if (sum < host->rss_bytes)
 		add_rest(text, host, host->rss_bytes - sum, out);

@@ -89,15 +89,19 @@ static bool needs_callers(const struct layout *layout, const struct holder *row)
 	return false;
 }
 
-/* "run_attention < ask < step": without lines, there is no room for them. */
+/* "run_attention < ask < step": without lines, there is no room for them. Where there is none for
+ * the first caller either, "ask < step": it tells more than a name that several rows have. */
 static void name_with_callers(const struct holder *row, size_t columns, char *out, size_t bytes)
 {
 	size_t used = (size_t)snprintf(out, bytes, "%s", row->place.function);
+	if (*row->place.callers && used + 3 + strcspn(row->place.callers, " ") > columns)
+		used = 0;
 	for (const char *caller = row->place.callers; caller && *caller;) {
 		size_t name = strcspn(caller, " ");
 		if (used + 3 + name > columns || used + 4 + name > bytes)
 			return;
-		used += (size_t)snprintf(out + used, bytes - used, " < %.*s", (int)name, caller);
+		used += (size_t)snprintf(out + used, bytes - used, "%s%.*s",
+					 text_if(used, " < "), (int)name, caller);
 		caller = strstr(caller, " < "); /* a name may have a bracket: <module> */
 		if (caller)
 			caller += 3;
@@ -246,6 +250,15 @@ static void percent_text(uint64_t bytes, uint64_t total, char *out, size_t size)
 		snprintf(out, size, "%.0f%%", 100.0 * (double)bytes / (double)total);
 }
 
+/* Of a row of 0 % nobody asks what it probably is. */
+static bool is_nothing(const struct holder *row, uint64_t total)
+{
+	char percent[16];
+
+	percent_text(row->bytes, total, percent, sizeof percent);
+	return !strcmp(percent, "0%");
+}
+
 /* The name takes the columns of role and bars where those are empty, and no blanks end a line. */
 static void print_row(const struct layout *layout, const struct holder *row, uint64_t total)
 {
@@ -259,6 +272,8 @@ static void print_row(const struct layout *layout, const struct holder *row, uin
 		fprintf(out, "%s> ", style_on(layout->text->style, STYLE_BAD));
 	else
 		fputs("  ", out);
+	if (row->role_is_likely && !row->leaks && is_nothing(row, total))
+		role = "";
 	snprintf(likely, sizeof likely, "%s%s", role,
 		 text_if(*role && row->role_is_likely && !row->leaks, "?"));
 	if (layout->role && *likely) {
@@ -292,6 +307,14 @@ static void print_title(const struct layout *layout, const struct holders *holde
 }
 
 /* "4 call sites, CUDA context": what the row of the rest sums up. */
+/* "other: anonymous memory" */
+static const char *without_other(const char *words)
+{
+	static const char other[] = "other ";
+
+	return words + (strncmp(words, other, strlen(other)) ? 0 : strlen(other));
+}
+
 static void sum_up(const struct holders *holders, unsigned rows, struct holder *rest,
 		   size_t columns)
 {
@@ -320,7 +343,7 @@ static void sum_up(const struct holders *holders, unsigned rows, struct holder *
 			continue;
 		}
 		snprintf(rest->words + used, sizeof rest->words - used, "%s%s",
-			 text_if(used > strlen("other: "), ", "), row->words);
+			 text_if(used > strlen("other: "), ", "), without_other(row->words));
 	}
 	used = strlen(rest->words);
 	if (more)

@@ -115,6 +115,21 @@ static void request_words(const struct text *text, const struct fact_incident *i
 	snprintf(out, bytes, "%s failed", call);
 }
 
+/* ", 2.00 MiB too little" where both figures print alike. */
+static struct lacking { char s[64]; } lacking(const struct fact_incident *incident)
+{
+	uint64_t wanted = incident->framework_requested_bytes;
+	struct lacking out = { "" };
+
+	if (!is_known(wanted))
+		wanted = incident->requested_bytes;
+	if (is_known(wanted) && wanted > incident->free_bytes &&
+	    !strcmp(units_bytes(wanted).s, units_bytes(incident->free_bytes).s))
+		snprintf(out.s, sizeof out.s, ", %s too little",
+			 units_bytes(wanted - incident->free_bytes).s);
+	return out;
+}
+
 /*
  * What the call returned. An error other than out-of-memory has its name and number, so that
  * it can be looked up.
@@ -132,8 +147,8 @@ static void free_words(const struct fact_incident *incident, char *out, size_t b
 	else if (incident->kind != CUF_KIND_FRAMEWORK && incident->result != 2)
 		snprintf(out, bytes, ": %s (CUDA error %u)", result, incident->result);
 	else if (incident->free_bytes != CUF_UNKNOWN && incident->total_bytes != CUF_UNKNOWN)
-		snprintf(out, bytes, " with %s of %s free", units_bytes(incident->free_bytes).s,
-			 units_bytes(incident->total_bytes).s);
+		snprintf(out, bytes, " with %s of %s free%s", units_bytes(incident->free_bytes).s,
+			 units_bytes(incident->total_bytes).s, lacking(incident).s);
 }
 
 /* One sentence. The tighter screen cuts it to a line, where the end is what is missed least. */
@@ -141,7 +156,7 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 			  const struct fact_incident *incident, unsigned tight)
 {
 	uint64_t elapsed = text_elapsed(process->start_ns, incident->time_ns);
-	char words[WORDS], free_text[128];
+	char words[WORDS], free_text[192];
 
 	request_words(text, incident, words, sizeof words);
 	free_words(incident, free_text, sizeof free_text);

@@ -363,6 +363,23 @@ static void test_screen__first_words_tell_how_it_ended(void **state)
 	}
 }
 
+/* "1.34 GiB failed with 1.34 GiB free" is no reason. */
+static void test_screen__figures_that_print_alike_have_their_difference(void **state)
+{
+	struct world w;
+	fill_world(&w);
+	struct fact_incident *fatal = &w.incidents[w.facts.fatal_incident - 1];
+	fatal->kind = CUF_KIND_DEVICE;
+	fatal->result = 2;
+	fatal->refused_by = LIMIT_NONE;
+	fatal->framework_requested_bytes = CUF_UNKNOWN;
+	fatal->free_bytes = 1376ull << 20;
+	fatal->requested_bytes = fatal->free_bytes + (216 << 10);
+	char *text = as_text(&w.facts, 80);
+	contains(text, "free, 216 KiB too little");
+	free(text);
+}
+
 /* Bytes at the end of a table's row, as units_bytes prints them; 0: the line has none. */
 static double row_bytes(const char *line)
 {
@@ -565,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_screen__fits_when_nothing_is_known),
 		cmocka_unit_test(test_screen__fits_with_a_cause_of_long_texts),
 		cmocka_unit_test(test_screen__first_words_tell_how_it_ended),
+		cmocka_unit_test(test_screen__figures_that_print_alike_have_their_difference),
 		cmocka_unit_test(test_holders__rows_sum_to_the_title),
 		cmocka_unit_test(test_full__every_section_keeps_the_width),
 		cmocka_unit_test(test_leak_of_a_sample__says_small_only_of_small_blocks),
