@@ -151,6 +151,16 @@ static void free_words(const struct fact_incident *incident, char *out, size_t b
 			 units_bytes(incident->total_bytes).s, lacking(incident).s);
 }
 
+/* What is refused again and again may become smaller: the last was the need. */
+static void print_attempts(const struct fact_incident *incident, char *out, size_t bytes)
+{
+	uint64_t last = incident->attempts[incident->attempt_count - 1].requested_bytes;
+
+	text_append(out, bytes, ", %s attempts", units_count(incident->attempt_count).s);
+	if (is_known(last) && last < incident->requested_bytes)
+		text_append(out, bytes, " down to %s", units_bytes(last).s);
+}
+
 /* One sentence. The tighter screen cuts it to a line, where the end is what is missed least. */
 static void print_failure(const struct text *text, const struct fact_process *process,
 			  const struct fact_incident *incident, unsigned tight)
@@ -164,8 +174,7 @@ static void print_failure(const struct text *text, const struct fact_process *pr
 	if (elapsed != CUF_UNKNOWN)
 		text_append(words, sizeof words, ", after %s", units_duration(elapsed).s);
 	if (incident->attempt_count > 1)
-		text_append(words, sizeof words, ", %s attempts",
-		       units_count(incident->attempt_count).s);
+		print_attempts(incident, words, sizeof words);
 	if (incident->phase)
 		text_append(words, sizeof words, ", %sduring %.32s",
 		       text_if(incident->phase_basis == BASIS_INFERRED, "probably "),
@@ -457,7 +466,7 @@ static const char *before_why(const struct fact_process *process)
 	if (runtime && !strcmp(runtime, "Go"))
 		return "It was killed, or crashed, or ended: Go makes that system call itself, so "
 		       "only 'cuflight run' sees the status. Known is: ";
-	return "It was killed, or crashed, or left by a system call of its own: ";
+	return "It was killed, or crashed, or ended by a raw system call: ";
 }
 
 /* How the process ended when memory is not known to have ended it. */

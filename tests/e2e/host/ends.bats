@@ -154,7 +154,7 @@ END
 	plain ./leaves
 	[ "$ended" = 0 ] && [ "$(<truth)" = "left with 0" ]
 	grep -q '^NO END RECORDED: leaves' screen || { cat screen; false; }
-	grep -q 'left by a system call of its own: no end' screen
+	grep -q 'ended by a raw system call: no end' screen
 	lacks KILLED screen
 	report_has 'd.capture.end_state === "killed" && d.processes[0].end_basis === "inferred" && /did not rise/.test(d.processes[0].end_why)'
 	[ "$("$cuflight" check rec >check; echo $?)" = 3 ]
