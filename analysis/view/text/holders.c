@@ -50,8 +50,18 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(left->place.function, right->place.function);
 }
 
+/* Of a row that is printed as 0 % nobody asks what it probably is. */
+static void drop_guesses(struct holders *holders)
+{
+	for (size_t i = 0; i < holders->count; i++)
+		if (holders->rows[i].role_is_likely &&
+		    holders->rows[i].bytes < holders->total_bytes / 200)
+			holders->rows[i].role = NULL;
+}
+
 static void sort_rows(struct holders *holders)
 {
+	drop_guesses(holders);
 	if (holders->count)
 		qsort(holders->rows, holders->count, sizeof *holders->rows, by_bytes);
 }

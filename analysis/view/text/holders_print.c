@@ -250,15 +250,6 @@ static void percent_text(uint64_t bytes, uint64_t total, char *out, size_t size)
 		snprintf(out, size, "%.0f%%", 100.0 * (double)bytes / (double)total);
 }
 
-/* Of a row of 0 % nobody asks what it probably is. */
-static bool is_nothing(const struct holder *row, uint64_t total)
-{
-	char percent[16];
-
-	percent_text(row->bytes, total, percent, sizeof percent);
-	return !strcmp(percent, "0%");
-}
-
 /* The name takes the columns of role and bars where those are empty, and no blanks end a line. */
 static void print_row(const struct layout *layout, const struct holder *row, uint64_t total)
 {
@@ -272,8 +263,6 @@ static void print_row(const struct layout *layout, const struct holder *row, uin
 		fprintf(out, "%s> ", style_on(layout->text->style, STYLE_BAD));
 	else
 		fputs("  ", out);
-	if (row->role_is_likely && !row->leaks && is_nothing(row, total))
-		role = "";
 	snprintf(likely, sizeof likely, "%s%s", role,
 		 text_if(*role && row->role_is_likely && !row->leaks, "?"));
 	if (layout->role && *likely) {

@@ -113,6 +113,12 @@ async function compareScreen(page) {
 			if (!holders.rows[i].sampled)
 				same(row[1], bytesText(holders.rows[i].bytes), `holder ${row[0]}`);
 	same(await page.locator("#cuflight-screen").count(), 0, "the plain screen is replaced");
+	const lines = await page.locator(".verdict-words .line").allTextContents();
+	const words = (some) => some.trim().replace(/\s+/g, " ");
+	for (const line of lines)
+		check(words(text).includes(words(line)), `not on the screen: ${line}`);
+	const cause = lines.findIndex((line) => line.startsWith("Likely cause:"));
+	if (cause >= 0) check(/[.!?]$/.test(lines[cause + 1]), `broken: ${lines[cause + 1]}`);
 }
 
 async function fitsNarrowAndPaper(page) {

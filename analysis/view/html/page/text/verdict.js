@@ -5,6 +5,8 @@ import { bytesOf, bytesText, countText, percentText } from "../base/format.js";
 import { copyButton, h } from "../base/dom.js";
 
 const ROWS = 12;
+const FIRST_WORD = /^( *)(\S*\d (?:.iB|B)\S*|\S*)/; // a figure and its unit are one
+const COLUMNS = 80; // of the text of the command, as the page has it
 const LEADS = /^(Likely cause|Cause|Fix|Failed at|More|No cause found|Second guess):/;
 
 // the lines of the screen without the holders, which follow as a table
@@ -19,13 +21,38 @@ function proseOf(screen, holders) {
 	return [...lines.slice(0, from), ...lines.slice(to + 1)];
 }
 
+// Sentences as they were before the command broke them at its columns: a line is the rest of the one
+// before where its first word had no room there.
+function unbroken(lines) {
+	const out = [];
+	lines.forEach((line, i) => {
+		const [, indent, word] = FIRST_WORD.exec(line);
+		const before = lines[i - 1] ?? "";
+		const isRest =
+			before &&
+			word &&
+			indent.length <= 2 &&
+			!LEADS.test(line) &&
+			before.length + 1 + word.length > COLUMNS;
+		if (isRest) out[out.length - 1] += " " + line.slice(indent.length);
+		else out.push(line);
+	});
+	return out;
+}
+
 function proseBlock(lines) {
 	const block = h("pre", { class: "prose" });
-	for (const line of lines) {
-		const lead = LEADS.exec(line);
-		if (lead) block.append(h("strong", {}, lead[0]), line.slice(lead[0].length));
-		else block.append(line);
-		block.append("\n");
+	for (const line of unbroken(lines)) {
+		const lead = LEADS.exec(line)?.[0] ?? "";
+		const isInner = line.startsWith("  ") && !line.startsWith("   ");
+		block.append(
+			h(
+				"span",
+				{ class: isInner ? "line inner" : "line" },
+				lead ? h("strong", {}, lead) : null,
+				line.slice(isInner ? 2 : lead.length) || "\n",
+			),
+		);
 	}
 	return block;
 }
