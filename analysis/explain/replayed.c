@@ -39,17 +39,16 @@ static unsigned busiest(const struct reader *reader)
 	return best;
 }
 
-static struct trace_options at_incident(const struct run_process *process,
+static struct trace_options at_incident(const struct facts *facts,
 					const struct fact_incident *incident)
 {
-	struct trace_options options = { .refused_seq = incident->seq,
-					 .settled_seq = incident->settled_seq,
-					 .free_bytes = incident->free_bytes,
-					 .total_bytes = incident->total_bytes };
-	struct cuf_incident record;
-	if (reader_incident(process->reader, incident->number, &record))
-		options.device = record.device;
-	return options;
+	const struct fact_process *process = &facts->processes[incident->process];
+
+	return (struct trace_options){ .refused_seq = incident->seq,
+				       .settled_seq = incident->settled_seq,
+				       .free_bytes = incident->free_bytes,
+				       .total_bytes = incident->total_bytes,
+				       .device = fact_ordinal_of(process, incident->device) };
 }
 
 static struct trace_options at_end(const struct run_process *process)
@@ -130,21 +129,19 @@ static unsigned pool_of_function(const char *name)
 /* The pool is the caller of the allocation, or close to it. */
 enum { POOL_FRAMES_MAX = 4 };
 
-static unsigned pool_of_stack(const struct reader *reader, const struct fact_process *process,
-			      struct symbols *symbols, const struct trace_step *step)
+static unsigned pool_of_stack(const struct facts *facts, uint32_t process,
+			      const struct trace_step *step)
 {
-	uint32_t depth = 0;
-	uint8_t stop;
-	const uint64_t *frames = reader_stack(reader, step->stack, &depth, &stop);
+	struct fact_stack frames = { .process = process, .id = step->stack };
 	unsigned flag = 0;
-	for (uint32_t i = 0; i < depth && i < POOL_FRAMES_MAX && !flag; i++)
-		flag = native_names_tell(symbols, process, frames[i], step->time_ns,
-					 pool_of_function);
+	stack_fill(facts, &frames, CUF_UNKNOWN);
+	for (uint32_t i = 0; i < frames.depth && i < POOL_FRAMES_MAX && !flag; i++)
+		flag = native_names_tell(facts->run->symbols, &facts->processes[process],
+					 frames.addrs[i], step->time_ns, pool_of_function);
 	return flag;
 }
 
-static void take_pools(struct trace *trace, const struct reader *reader,
-		       const struct fact_process *process, struct symbols *symbols)
+static void take_pools(struct trace *trace, const struct facts *facts, uint32_t process)
 {
 	struct hash_index known; /* a stack's flag, plus one */
 	hash_index_init(&known, 256);
@@ -155,7 +152,7 @@ static void take_pools(struct trace *trace, const struct reader *reader,
 			continue;
 		place = hash_index_place(&known, step->stack);
 		if (!*place)
-			*place = pool_of_stack(reader, process, symbols, step) + 1;
+			*place = pool_of_stack(facts, process, step) + 1;
 		step->flags |= (uint8_t)(*place - 1);
 	}
 	hash_index_fini(&known);
@@ -189,11 +186,10 @@ static struct replayed about_of(const struct facts *facts)
 	return about;
 }
 
-static struct trace_options options_of(const struct run *run, const struct replayed *about)
+static struct trace_options options_of(const struct facts *facts, const struct replayed *about)
 {
-	const struct run_process *process = &run->processes[about->process];
-
-	return about->incident ? at_incident(process, about->incident) : at_end(process);
+	return about->incident ? at_incident(facts, about->incident)
+			       : at_end(&facts->run->processes[about->process]);
 }
 
 struct trace_walk *replayed_begin(const struct facts *facts, uint32_t process, size_t steps_max,
@@ -204,7 +200,7 @@ struct trace_walk *replayed_begin(const struct facts *facts, uint32_t process, s
 
 	if (about.process != process)
 		return NULL;
-	options = options_of(facts->run, &about);
+	options = options_of(facts, &about);
 	options.steps_max = steps_max;
 	return trace_begin(&facts->run->processes[process], &options, consumer);
 }
@@ -218,7 +214,7 @@ struct trace *replayed_trace(struct trace_walk *walk, const struct facts *facts,
 
 	*about = about_of(facts);
 	process = &facts->run->processes[about->process];
-	options = options_of(facts->run, about);
+	options = options_of(facts, about);
 	trace = trace_end(walk, &options, facts->arena);
 	if (!about->incident && is_known(options.free_bytes)) {
 		const struct cuf_device *device =
@@ -226,7 +222,7 @@ struct trace *replayed_trace(struct trace_walk *walk, const struct facts *facts,
 		trace->capacity_bytes = options.free_bytes + device->first_live_bytes;
 	}
 	take_roles(trace, facts, about->process);
-	take_pools(trace, process->reader, &facts->processes[about->process], facts->run->symbols);
+	take_pools(trace, facts, about->process);
 	trace->others_bytes = others_of(trace, about->incident);
 	if (trace->count)
 		return trace;

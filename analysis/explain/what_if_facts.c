@@ -30,28 +30,14 @@ static void take_rows(struct fact_what_ifs *facts, struct arena *arena,
 	facts->unlike = what_if->unlike;
 }
 
-/* Whether the request of that event was one for a framework's memory. */
-static bool is_of_framework(const struct events *ring, uint64_t seq)
-{
-	size_t at = events_after(ring, seq - 1);
-	struct cuf_event event = { .op = CUF_OP_NONE };
-	if (at < ring->count)
-		event = events_get(ring, at);
-	return event.seq == seq && event.op == CUF_OP_FAIL && event.kind == CUF_KIND_FRAMEWORK;
-}
-
 /* Where a setting of PyTorch could matter; others have their own command. */
 static bool is_asked(const struct facts *facts)
 {
 	const struct fact_incident *incident;
-	const struct events *events;
 	if (!facts->fatal_incident)
 		return false;
 	incident = &facts->incidents[facts->fatal_incident - 1];
-	events = facts->run->processes[incident->process].events;
-	return incident->device != FACT_NONE && incident->seq &&
-	       (is_of_framework(events, incident->seq) ||
-		is_of_framework(events->framework, incident->seq));
+	return incident->device != FACT_NONE && is_known(incident->framework_requested_bytes);
 }
 
 struct trace_walk *listen_for_what_ifs(const struct facts *facts,

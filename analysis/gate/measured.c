@@ -453,14 +453,9 @@ struct gate_value measure_phase(const struct measured *measured, enum gate_group
 {
 	struct gate_value most = unknown;
 	struct phase_uses uses;
-	struct run run = { 0 };
 	bool any = false;
 
-	if (run_open_number(&run, measured->facts->path, measured->facts->run_number, NULL)) {
-		run_fini(&run);
-		return most;
-	}
-	phase_uses_read(&uses, &run, 0, false);
+	phase_uses_read(&uses, measured->facts->run, 0, false);
 	for (size_t i = 0; i < uses.count; i++) {
 		struct gate_value value;
 		if (strcmp(uses.items[i].name, phase) != 0)
@@ -472,6 +467,5 @@ struct gate_value measure_phase(const struct measured *measured, enum gate_group
 		take_more(&most, &value);
 	}
 	phase_uses_free(&uses);
-	run_fini(&run);
 	return most;
 }
