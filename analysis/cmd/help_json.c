@@ -11,6 +11,7 @@
 #include "analysis/view/commands/phases_view.h"
 #include "analysis/view/commands/runs.h"
 #include "analysis/view/commands/what_if_view.h"
+#include "analysis/view/html/html_page.h"
 #include "analysis/view/json/shapes.h"
 #include "analysis/view/live/frame.h"
 #include "analysis/view/live/metrics.h"
@@ -242,7 +243,7 @@ static struct json_object *schemas_to_json(void)
 {
 	static const struct shape *const documents[] = {
 		&report_shape, &phases_shape, &what_if_document, &check_shape, &diff_shape,
-		&live_shape, &baseline_shape, &runs_shape,
+		&live_shape, &baseline_shape, &runs_shape, &page_shape,
 	};
 	struct json_object *schemas = json_object_new_object();
 

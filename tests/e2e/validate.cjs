@@ -15,7 +15,7 @@ try {
 }
 const given = process.argv.find((argument) => argument.startsWith("--schema="));
 const name = given ? given.slice("--schema=".length) : "analysis/view/cuflight.report-1.schema.json";
-const schema = JSON.parse(fs.readFileSync(path.join(root, name), "utf8"));
+const schema = JSON.parse(fs.readFileSync(path.resolve(root, name), "utf8"));
 const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(schema);
 const files = process.argv.slice(2).filter((argument) => argument !== given);
 let failed = files.length === 0;

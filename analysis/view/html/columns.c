@@ -9,7 +9,6 @@
 #include "analysis/view/json/json_parts.h"
 
 enum { STRINGS_BYTES_MOST = 16 << 20 };
-#define NUMBER_MOST ((int64_t)1 << 52)
 
 void columns_fini(struct columns *columns)
 {
@@ -33,10 +32,10 @@ void column_add(struct column *column, int64_t number)
 	uint64_t zigzag;
 	int64_t change;
 
-	if (number > NUMBER_MOST)
-		number = NUMBER_MOST;
-	if (number < -NUMBER_MOST)
-		number = -NUMBER_MOST;
+	if (number > COLUMN_NUMBER_MOST)
+		number = COLUMN_NUMBER_MOST;
+	if (number < -COLUMN_NUMBER_MOST)
+		number = -COLUMN_NUMBER_MOST;
 	change = number - column->last;
 	zigzag = (uint64_t)change << 1 ^ (uint64_t)(change >> 63);
 	for (; zigzag > 127; zigzag >>= 7)
@@ -48,7 +47,7 @@ void column_add(struct column *column, int64_t number)
 
 void column_add_unsigned(struct column *column, uint64_t number)
 {
-	column_add(column, is_known(number) ? signed_up_to(number, NUMBER_MOST) : -1);
+	column_add(column, is_known(number) ? signed_up_to(number, COLUMN_NUMBER_MOST) : -1);
 }
 
 void column_add_index(struct column *column, uint32_t index)

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include "analysis/base/hash_index.h"
 
+#define COLUMN_NUMBER_MOST ((int64_t)1 << 52)
+
 /* The bytes of all columns, one after another. */
 struct columns {
 	uint8_t *bytes;

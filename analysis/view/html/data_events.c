@@ -6,27 +6,29 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/json/json_parts.h"
 
 enum { LANES_MOST = 8192, LANE_CAPTURE = PHASE_SOURCE_MAX };
 
-int64_t data_time(const struct data *data, uint64_t time_ns)
-{
-	int64_t since = (int64_t)(time_ns - data->timeline->begin_ns);
-
-	if (!is_known(time_ns))
-		return -1;
-	return since == -1 ? 0 : since; /* -1 means unknown */
-}
-
-struct json_object *data_json_time(const struct data *data, uint64_t time_ns)
-{
-	if (!is_known(time_ns))
-		return NULL;
-	return json_object_new_int64(data_time(data, time_ns));
-}
-
 /* ---- moments ---- */
+
+struct moment_cells { struct timeline_moment moment; char label[256]; };
+
+#define OF struct moment_cells
+static const struct field moment_fields[] = {
+	{ "t", TIME(moment.time_ns), .meaning = "ascending. It may lie a little after its request "
+	  "failed: what the request itself freed belongs to it" },
+	{ "kind", NUMBER(moment.kind), .meaning = "in names.moment: sample, incident, peak (of a "
+	  "device or of the host), end (before exit handlers), at (--at)" },
+	{ "incident", INDEX(moment.incident) },
+	{ "label", TEXT_HERE(label), .meaning = "empty for samples; of a peak with whose it is" },
+	{ "report", FLAG(moment.is_report), .meaning = "the moment of the report (moment)" },
+	{ "device", FLAG(moment.is_device),
+	  .meaning = "the moment of a device (report.devices[].moment)" },
+};
+static const struct shape moment_rows_shape = SHAPE(NULL, moment_fields);
+#undef OF
+DATA_TABLE(moments_shape, moment_rows_shape, "the moments for which call sites are known exactly; "
+	"some 1,100 at most");
 
 static void peak_label(const struct data *data, uint32_t device, char *out, size_t bytes)
 {
@@ -60,32 +62,17 @@ static void moment_label(const struct data *data, const struct timeline_moment *
 	}
 }
 
-struct json_object *data_moments(struct data *data)
+const void *data_moments(const struct fields *fields, const void *object)
 {
-	static const char *const keys[] = { "kind", "incident", "label", "report", "device" };
-	const struct timeline *timeline = data->timeline;
-	struct json_object *object = json_object_new_object();
-	struct column column = column_begin(&data->columns);
+	struct data *data = fields->state;
+	size_t count = data->timeline->moment_count;
+	struct moment_cells *rows = xalloc_zeroed(count, sizeof *rows);
 
-	json_add_number(object, "count", timeline->moment_count);
-	for (size_t i = 0; i < timeline->moment_count; i++)
-		column_add(&column, data_time(data, timeline->moments[i].time_ns));
-	json_add(object, "t", column_end(&column));
-	for (unsigned at = 0; at < 5; at++) {
-		column = column_begin(&data->columns);
-		for (size_t i = 0; i < timeline->moment_count; i++) {
-			const struct timeline_moment *moment = &timeline->moments[i];
-			char label[256];
-			moment_label(data, moment, label, sizeof label);
-			const uint32_t values[] = {
-				moment->kind, moment->incident,
-				strings_add(&data->strings, label),
-				moment->is_report, moment->is_device };
-			column_add_index(&column, values[at]);
-		}
-		json_add(object, keys[at], column_end(&column));
+	for (size_t i = 0; i < count; i++) {
+		rows[i].moment = data->timeline->moments[i];
+		moment_label(data, &rows[i].moment, rows[i].label, sizeof rows[i].label);
 	}
-	return object;
+	return data_table(data, rows, count, 0);
 }
 
 /* ---- failed requests ---- */
@@ -111,59 +98,52 @@ static uint32_t moment_of(const struct data *data, size_t incident)
 	return FACT_NONE;
 }
 
-enum incident_column {
-	INCIDENT_T, INCIDENT_PROCESS, INCIDENT_DEVICE, INCIDENT_REQUESTED, INCIDENT_FREE,
-	INCIDENT_LARGEST, INCIDENT_OUTCOME, INCIDENT_MOMENT, INCIDENT_NODE, INCIDENT_LABEL,
-	INCIDENT_COLUMNS
+struct incident_cells {
+	struct fact_incident incident;
+	uint64_t largest_bytes;
+	uint32_t moment, node;
+	char label[192];
 };
 
-static int64_t index_of(uint32_t index) { return index == FACT_NONE ? -1 : (int64_t)index; }
-
-static int64_t bytes_of(uint64_t bytes)
-{
-	return is_known(bytes) ? signed_up_to(bytes, (int64_t)1 << 52) : -1;
-}
-
-static int64_t incident_number(struct data *data, size_t i, enum incident_column column)
-{
-	const struct fact_incident *incident = &data->facts->incidents[i];
-	char label[192];
-
-	switch (column) {
-	case INCIDENT_T: return data_time(data, incident->time_ns);
-	case INCIDENT_PROCESS: return incident->process;
-	case INCIDENT_DEVICE: return index_of(incident->device);
-	case INCIDENT_REQUESTED: return bytes_of(incident->requested_bytes);
-	case INCIDENT_FREE: return bytes_of(incident->free_bytes);
-	case INCIDENT_LARGEST: return bytes_of(largest_of(incident));
-	case INCIDENT_OUTCOME: return incident->outcome;
-	case INCIDENT_MOMENT: return index_of(moment_of(data, i));
-	case INCIDENT_NODE:
-		return index_of(tree_add(&data->tree, &data->strings, data->text,
-					 &incident->stack));
-	default:
-		text_requested(incident, label, sizeof label);
-		return index_of(strings_add(&data->strings, label));
-	}
-}
+#define OF struct incident_cells
+static const struct field incident_fields[] = {
+	{ "t", TIME(incident.time_ns) },
+	{ "process", INDEX(incident.process) },
+	{ "device", INDEX(incident.device), .meaning = "null: host" },
+	{ "requested_bytes", NUMBER(incident.requested_bytes) },
+	{ "free_bytes", NUMBER(incident.free_bytes) },
+	{ "largest_bytes", NUMBER(largest_bytes),
+	  .meaning = "the largest free range that matters" },
+	{ "outcome", NUMBER(incident.outcome), .meaning = "in names.outcome" },
+	{ "moment", INDEX(moment) },
+	{ "node", INDEX(node), .meaning = "call stack" },
+	{ "label", TEXT_HERE(label), .meaning = "cudaMalloc(6.0 MiB)" },
+};
+static const struct shape incident_rows_shape = SHAPE(NULL, incident_fields);
+#undef OF
+DATA_TABLE(incidents_shape, incident_rows_shape, "failed requests, in the order of "
+	"report.incidents");
 
 /* In the order of the list in the report, which has the last ones. */
-struct json_object *data_incidents(struct data *data)
+const void *data_incidents(const struct fields *fields, const void *object)
 {
-	static const char *const keys[INCIDENT_COLUMNS] = {
-		"t", "process", "device", "requested_bytes", "free_bytes", "largest_bytes",
-		"outcome", "moment", "node", "label" };
-	struct json_object *object = json_object_new_object();
+	struct data *data = fields->state;
 	size_t all = data->facts->incident_count, count = least_of(all, data->rows);
+	struct incident_cells *rows = xalloc_zeroed(count, sizeof *rows);
 
-	json_add_number(object, "count", count);
-	for (unsigned at = 0; at < INCIDENT_COLUMNS; at++) {
-		struct column column = column_begin(&data->columns);
-		for (size_t i = all - count; i < all; i++)
-			column_add(&column, incident_number(data, i, at));
-		json_add(object, keys[at], column_end(&column));
+	for (size_t i = 0; i < count; i++) {
+		size_t number = all - count + i;
+		const struct fact_incident *incident = &data->facts->incidents[number];
+
+		rows[i] = (struct incident_cells){
+			.incident = *incident,
+			.largest_bytes = largest_of(incident),
+			.moment = moment_of(data, number),
+			.node = tree_add(&data->tree, &data->strings, data->text, &incident->stack),
+		};
+		text_requested(incident, rows[i].label, sizeof rows[i].label);
 	}
-	return object;
+	return data_table(data, rows, count, 0);
 }
 
 /* ---- lanes ---- */
@@ -180,7 +160,8 @@ static struct lane lane_of_phase(struct data *data, const struct fact_phase *pha
 		.source = phase->source, .name = strings_add(&data->strings, phase->name),
 		.begin = data_time(data, phase->begin_ns), .end = data_time(data, phase->end_ns),
 		.is_mark = phase->is_mark, .is_request = phase->is_request,
-		.request_id = bytes_of(phase->request_id),
+		.request_id = is_known(phase->request_id) ?
+			signed_up_to(phase->request_id, COLUMN_NUMBER_MOST) : -1,
 	};
 }
 
@@ -234,19 +215,35 @@ static struct lane *lanes_all(struct data *data, size_t *count)
 	return lanes;
 }
 
-static int64_t lane_number(const struct lane *lane, unsigned column)
-{
-	const int64_t numbers[] = { lane->process, lane->tid, lane->depth, lane->source,
-				    lane->name, lane->begin, lane->end, lane->is_mark,
-				    lane->is_request, lane->request_id };
-	return numbers[column];
-}
+#define OF struct lane
+static const struct field lane_fields[] = {
+	{ "process", SIGNED(process), .meaning = "an index" },
+	{ "tid", SIGNED(tid), .meaning = "0: the whole process" },
+	{ "depth", SIGNED(depth) },
+	{ "source", SIGNED(source), .meaning = "in names.lane: mark, nvtx, inferred, capture" },
+	{ "name", SIGNED(name), .meaning = "in strings" },
+	{ "begin", SIGNED(begin), .meaning = "a time, ascending" },
+	{ "end", SIGNED(end), .meaning = "a time; null: open" },
+	{ "is_mark", SIGNED(is_mark) },
+	{ "is_request", SIGNED(is_request) },
+	{ "request_id", SIGNED(request_id) },
+};
+static const struct shape lane_rows_shape = SHAPE(NULL, lane_fields);
+#undef OF
 
-struct json_object *data_lanes(struct data *data)
+#define OF struct data_table
+static const struct field lanes_fields[] = {
+	{ "count", COUNT(count) },
+	{ "left_out", COUNT(left_out) },
+	DATA_COLUMNS(lane_rows_shape),
+};
+const struct shape lanes_shape = SHAPE(NULL, lanes_fields, .meaning = "phases, requests, marks and "
+	"captures of graphs: at most 8,192, the longest");
+#undef OF
+
+const void *data_lanes(const struct fields *fields, const void *object)
 {
-	static const char *const keys[] = { "process", "tid", "depth", "source", "name", "begin",
-					    "end", "is_mark", "is_request", "request_id" };
-	struct json_object *object = json_object_new_object();
+	struct data *data = fields->state;
 	size_t all;
 	struct lane *lanes = lanes_all(data, &all);
 	size_t count = least_of(all, LANES_MOST);
@@ -255,14 +252,5 @@ struct json_object *data_lanes(struct data *data)
 		qsort(lanes, all, sizeof *lanes, longest_first);
 	if (count)
 		qsort(lanes, count, sizeof *lanes, by_begin);
-	json_add_number(object, "count", count);
-	json_add_number(object, "left_out", all - count);
-	for (unsigned at = 0; at < sizeof keys / sizeof *keys; at++) {
-		struct column column = column_begin(&data->columns);
-		for (size_t i = 0; i < count; i++)
-			column_add(&column, lane_number(&lanes[i], at));
-		json_add(object, keys[at], column_end(&column));
-	}
-	free(lanes);
-	return object;
+	return data_table(data, lanes, count, all - count);
 }

@@ -5,127 +5,182 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/view/focus.h"
-#include "analysis/view/json/json_parts.h"
 #include "analysis/view/kinds.h"
-#include "analysis/view/text/holders.h"
 #include "analysis/view/text/screen.h"
 
 enum { TEXTS_MOST = 256 };
 
-static struct json_object *words(const char *const *items, size_t count)
+/* ---- names ---- */
+
+static struct json_object *words(const char *(*word)(uint32_t), size_t count)
 {
 	struct json_object *array = json_object_new_array();
 
-	for (size_t i = 0; i < count; i++)
-		json_object_array_add(array, json_text(items[i]));
+	for (uint32_t i = 0; i < count; i++)
+		json_object_array_add(array, json_text(word(i)));
 	return array;
 }
 
-struct json_object *data_names(void)
+static struct json_object *kind_texts(const struct fields *fields, const void *object)
 {
-	static const char *const layers[] = { "device", "framework", "host" },
-				 *const languages[] = { "native", "python" },
-				 *const moments[TIMELINE_MOMENT_KINDS] = { "sample", "incident",
-									   "peak", "end", "at" };
-	struct json_object *object = json_object_new_object(), *kinds = json_object_new_array(),
-			   *lanes = words(phase_source_names, PHASE_SOURCE_MAX),
-			   *kind_words = json_object_new_array(),
-			   *trends = json_object_new_array(), *roles = json_object_new_object();
-	const char *role, *word;
-
-	for (uint32_t kind = 0; kind < CUF_KIND_MAX; kind++) {
-		json_object_array_add(kinds, json_text(kind_name(kind)));
-		json_object_array_add(kind_words, json_text(kind_word(kind)));
-	}
-	for (unsigned shape = 0; shape < SHAPE_MAX; shape++)
-		json_object_array_add(trends, json_text(shape_word(shape)));
-	for (size_t i = 0; role_word_at(i, &role, &word); i++)
-		json_add_text(roles, role, word);
-	json_object_array_add(lanes, json_text("capture"));
-	json_add(object, "kind", kinds);
-	json_add(object, "class", words(class_names, CLASS_MAX));
-	json_add(object, "shape", words(shape_names, SHAPE_MAX));
-	json_add(object, "outcome", words(outcome_names, OUTCOME_MAX));
-	json_add(object, "layer", words(layers, TIMELINE_LAYERS));
-	json_add(object, "language", words(languages, 2));
-	json_add(object, "moment", words(moments, TIMELINE_MOMENT_KINDS));
-	json_add(object, "lane", lanes);
-	json_add(object, "kind_word", kind_words);
-	json_add(object, "trend", trends);
-	json_add(object, "role_word", roles);
-	return object;
+	return words(kind_word, CUF_KIND_MAX);
 }
 
-struct json_object *data_focus(const struct data *data)
+static const char *trend_of(uint32_t shape) { return shape_word((enum fact_shape)shape); }
+
+static struct json_object *trends(const struct fields *fields, const void *object)
+{
+	return words(trend_of, SHAPE_MAX);
+}
+
+static struct json_object *role_texts(const struct fields *fields, const void *object)
+{
+	struct json_object *roles = json_object_new_object();
+	const char *role, *word;
+
+	for (size_t i = 0; role_word_at(i, &role, &word); i++)
+		json_object_object_add(roles, role, json_text(word));
+	return roles;
+}
+
+static const char *const layers[] = { "device", "framework", "host" },
+			 *const languages[] = { "native", "python" },
+			 *const moments[TIMELINE_MOMENT_KINDS] = { "sample", "incident", "peak",
+								   "end", "at" },
+			 *const lanes[] = { "mark", "nvtx", "inferred", "capture" };
+static const struct words layer_words = WORDS(NULL, layers),
+			  language_words = WORDS(NULL, languages),
+			  page_moment_words = WORDS(NULL, moments),
+			  lane_words = WORDS(NULL, lanes);
+
+#define OF struct data
+#define TEXTS_ONLY LIMITS("type": "array", "items": {"type": "string"})
+#define ALL(words_) .type = FIELD_WORDS, .words = &(words_), .size = 0
+static const struct field names_fields[] = {
+	{ "kind", ALL(kind_words) },
+	{ "class", ALL(class_words) },
+	{ "shape", ALL(growth_words) },
+	{ "outcome", ALL(outcome_words) },
+	{ "layer", ALL(layer_words), .meaning = "device: the driver's blocks; framework: inside "
+	  "device blocks, so never add the two up; host: malloc, maps and Python objects" },
+	{ "language", ALL(language_words) },
+	{ "moment", ALL(page_moment_words) },
+	{ "lane", ALL(lane_words) },
+	{ "kind_word", VALUE(ANY, kind_texts), .meaning = "what people read, by kind", TEXTS_ONLY },
+	{ "trend", VALUE(ANY, trends), .meaning = "what people read, by shape", TEXTS_ONLY },
+	{ "role_word", VALUE(ANY, role_texts),
+	  .meaning = "of roles that have another word: {\"kv\": \"KV cache\", ...}",
+	  LIMITS("type": "object", "additionalProperties": {"type": "string"}) },
+};
+const struct shape names_shape = SHAPE(NULL, names_fields, .meaning = "enumerations by number");
+#undef OF
+
+/* ---- focus ---- */
+
+#define OF struct data_focus
+static const struct field focus_fields[] = {
+	{ "process", INDEX(process) },
+	{ "device", INDEX(device) },
+	{ "incident", INDEX(incident) },
+	{ "is_host", FLAG(is_host) },
+};
+const struct shape page_focus_shape = SHAPE(NULL, focus_fields,
+	.meaning = "what the first screen is about: indices, or null");
+#undef OF
+
+static struct data_focus focus_of(const struct data *data)
 {
 	const struct facts *facts = data->facts;
 	const struct fact_device *device = focus_device(facts);
 	const struct fact_incident *incident = focus_incident(facts);
-	struct json_object *object = json_object_new_object();
+	struct data_focus focus = {
+		.process = (uint32_t)(focus_process(facts) - facts->processes),
+		.device = device ? (uint32_t)(device - facts->devices) : FACT_NONE,
+		.incident = FACT_NONE,
+		.is_host = focus_is_host(facts),
+	};
 
-	json_add_index(object, "process", (uint32_t)(focus_process(facts) - facts->processes));
-	json_add_index(object, "device",
-		       device ? (uint32_t)(device - facts->devices) : FACT_NONE);
-	json_add(object, "incident", NULL);
 	if (incident) { /* the list has the last ones */
 		size_t all = facts->incident_count, at = (size_t)(incident - facts->incidents),
 		       first = all - least_of(all, data->rows);
 		if (at >= first)
-			json_add_index(object, "incident", (uint32_t)(at - first));
+			focus.incident = (uint32_t)(at - first);
 	}
-	json_add_bool(object, "is_host", focus_is_host(facts));
-	return object;
+	return focus;
 }
 
 /* ---- holders ---- */
 
-static struct json_object *holder_json(const struct holder *row, uint64_t total_bytes)
+static const void *of_site(const struct fields *fields, const void *object)
 {
-	static const char *const sorts[] = { "site", "part", "free", "outside" };
-	struct json_object *object = json_object_new_object();
-	bool is_site = row->sort == HOLDER_SITE;
+	const struct holder *row = object;
 
-	json_add_text(object, "sort", sorts[row->sort]);
-	json_add_text(object, "label", is_site ? row->place.function : row->words);
-	json_add_word(object, "file", is_site ? row->place.file : NULL);
-	json_add_positive(object, "line", is_site ? row->place.line : 0);
-	json_add_word(object, "callers", is_site ? row->place.callers : NULL);
-	json_add_text(object, "role", row->role);
-	json_add_bool(object, "role_is_likely", row->role_is_likely);
-	json_add_bool(object, "leaks", row->leaks);
-	json_add_bool(object, "suspect", row->suspect);
-	json_add_bool(object, "sampled", row->sampled);
-	json_add_word(object, "trend", shape_names[row->shape]);
-	json_add_text(object, "trend_word", holder_trend(row));
-	json_add_number(object, "bytes", row->bytes);
-	json_add_number(object, "count", row->count);
-	json_add(object, "share", NULL);
-	if (is_known(total_bytes) && is_known(row->bytes) && total_bytes)
-		json_add_double(object, "share", (double)row->bytes / (double)total_bytes);
-	return object;
+	return row->sort == HOLDER_SITE ? row : NULL;
 }
 
-struct json_object *data_holders(const struct data *data)
+static struct json_object *holder_label(const struct fields *fields, const void *object)
 {
-	struct json_object *object, *rows = json_object_new_array();
-	struct holders holders;
+	const struct holder *row = object;
 
-	screen_holders(data->text, &holders);
-	object = json_object_new_object();
-	json_add_text(object, "title", holders.title);
-	json_add_number(object, "total_bytes", holders.total_bytes);
-	for (size_t i = 0; i < holders.count && i < JSON_ROWS_MAX; i++)
-		json_object_array_add(rows, holder_json(&holders.rows[i], holders.total_bytes));
-	json_add(object, "rows", rows);
-	holders_free(&holders);
-	return object;
+	return json_text(row->sort == HOLDER_SITE ? row->place.function : row->words);
 }
+
+static struct json_object *trend_word(const struct fields *fields, const void *object)
+{
+	return json_text(holder_trend(object));
+}
+
+static struct json_object *share(const struct fields *fields, const void *object)
+{
+	const struct holders *holders = fields->outer;
+	const struct holder *row = object;
+
+	if (!is_known(holders->total_bytes) || !is_known(row->bytes) || !holders->total_bytes)
+		return NULL;
+	return json_double((double)row->bytes / (double)holders->total_bytes);
+}
+
+static const char *const sorts[] = { "site", "part", "free", "outside" };
+static const struct words sort_words = WORDS(NULL, sorts);
+
+#define OF struct holder
+static const struct field holder_fields[] = {
+	{ "sort", NAME(sort, sort_words), .meaning = "all but outside sum to total_bytes" },
+	{ "label", VALUE(TEXT, holder_label) },
+	{ "file", .base = of_site, WORD_HERE(place.file) },
+	{ "line", .base = of_site, POSITIVE(place.line) },
+	{ "callers", .base = of_site, WORD_HERE(place.callers) },
+	{ "role", TEXT_OR_NULL(role) },
+	{ "role_is_likely", FLAG(role_is_likely) },
+	{ "leaks", FLAG(leaks) },
+	{ "suspect", FLAG(suspect), .meaning = "the cause is about it" },
+	{ "sampled", FLAG(sampled) },
+	{ "trend", NAME(shape, growth_words) },
+	{ "trend_word", VALUE_OR_NULL(TEXT, trend_word),
+	  .meaning = "as the first screen prints it" },
+	{ "bytes", NUMBER(bytes) },
+	{ "count", NUMBER(count) },
+	{ "share", VALUE_OR_NULL(REAL, share), .meaning = "of total_bytes, 0 to 1" },
+};
+static const struct shape holder_shape = SHAPE(NULL, holder_fields);
+#undef OF
+
+#define OF struct holders
+static const struct field holders_fields[] = {
+	{ "title", TEXT_HERE(title) },
+	{ "total_bytes", NUMBER(total_bytes) },
+	{ "rows", LIST(rows, count, holder_shape), LONG },
+};
+const struct shape page_holders_shape = SHAPE(NULL, holders_fields,
+	.meaning = "the table of the first screen, unfolded");
+#undef OF
 
 /* ---- processes ---- */
 
 /* What the recording keeps of the environment, and its notes: pairs of a name and a text. */
-static struct json_object *environment(const struct fact_process *process)
+static struct json_object *environment(const struct fields *fields, const void *object)
 {
+	const struct fact_process *process = object; /* the first member of its cells */
 	struct json_object *array = json_object_new_array();
 	size_t count = 0;
 
@@ -147,86 +202,103 @@ static struct json_object *environment(const struct fact_process *process)
 	return array;
 }
 
-static void add_ending(const struct data *data, struct json_object *object, uint32_t p)
+struct process_cells {
+	struct fact_process process;
+	char name[160], end_text[160];
+	bool is_focus, is_outlier, is_leader, has_failed;
+	uint64_t first_ns; /* CUF_UNKNOWN: nothing was lost */
+};
+
+#define OF struct process_cells
+static const struct field process_fields[] = {
+	{ "pid", COUNT(process.pid) },
+	{ "rank", TEXT_OR_NULL(process.rank) },
+	{ "name", TEXT_HERE(name) },
+	{ "command_line", TEXT_OR_NULL(process.cmdline) },
+	{ "hostname", TEXT_OR_NULL(process.hostname) },
+	{ "start", TIME(process.start_ns) },
+	{ "end", TIME(process.end_ns) },
+	{ "end_text", TEXT_HERE(end_text) },
+	{ "focus", FLAG(is_focus) },
+	{ "outlier", FLAG(is_outlier) },
+	{ "leader", FLAG(is_leader) },
+	{ "failed", FLAG(has_failed) },
+	{ "ended_by", INDEX(process.ended_by) },
+	{ "parent", INDEX(process.parent) },
+	{ "held_bytes", NUMBER(process.held_bytes) },
+	{ "host_peak_bytes", NUMBER(process.host.rss_peak_bytes) },
+	{ "host_end_bytes", NUMBER(process.host.rss_bytes) },
+	{ "host_mode", .words = &host_mode_words, FIELD(NAME, true, process.host_mode) },
+	{ "sample_mean_bytes", NUMBER(process.sample_mean_bytes) },
+	{ "complete", FLAG(process.complete) },
+	{ "events_recorded", NUMBER(process.events_recorded) },
+	{ "events_overwritten", NUMBER(process.events_overwritten) },
+	{ "events_lost", NUMBER(process.events_lost) },
+	{ "first", TIME(first_ns), .meaning = "of the oldest "
+	  "event that is left of its device ring; before it, charts have samples only (part "
+	  "older); null: nothing was lost" },
+	{ "environment", VALUE(ANY, environment),
+	  .meaning = "the recording's allow-list, redacted, with limits and notes: [[\"NAME\", "
+	  "\"value\"], ...]",
+	  LIMITS("type": "array", "items": {"type": "array", "items": {"type": "string"}}) },
+};
+const struct shape page_process_shape = SHAPE(NULL, process_fields);
+#undef OF
+
+size_t data_processes(struct fields *fields, const struct field *field, const void *object)
 {
+	const struct data *data = object;
 	const struct facts *facts = data->facts;
-	const struct fact_process *process = &facts->processes[p];
-	char ending[160];
 
-	text_ending(process, ending, sizeof ending);
-	json_add(object, "start", data_json_time(data, process->start_ns));
-	json_add(object, "end", data_json_time(data, process->end_ns));
-	json_add_text(object, "end_text", ending);
-	json_add_bool(object, "focus", p == facts->focus);
-	json_add_bool(object, "outlier", p == facts->group.outlier);
-	json_add_bool(object, "leader", p == facts->group.leader);
-	json_add_bool(object, "failed", process->fatal_incident != 0);
-	json_add_index(object, "ended_by", process->ended_by);
-	json_add_index(object, "parent", process->parent);
-}
+	for (uint32_t p = 0; fields_wants(fields, field, p, facts->process_count); p++) {
+		const struct fact_process *process = &facts->processes[p];
+		uint64_t first_ns = data->timeline->processes[p].first_ns[TIMELINE_DEVICE];
+		struct process_cells cells = {
+			.process = *process,
+			.is_focus = p == facts->focus,
+			.is_outlier = p == facts->group.outlier,
+			.is_leader = p == facts->group.leader,
+			.has_failed = process->fatal_incident != 0,
+			.first_ns = first_ns ? first_ns : CUF_UNKNOWN,
+		};
 
-static struct json_object *process_json(const struct data *data, uint32_t p)
-{
-	static const char *const modes[] = { "off", "sampled", "full" };
-	const struct fact_process *process = &data->facts->processes[p];
-	uint64_t first_ns = data->timeline->processes[p].first_ns[TIMELINE_DEVICE];
-	struct json_object *object = json_object_new_object();
-	char program[160];
-
-	text_program(process, program, sizeof program);
-	json_add_number(object, "pid", process->pid);
-	json_add_text(object, "rank", process->rank);
-	json_add_text(object, "name", program);
-	json_add_text(object, "command_line", process->cmdline);
-	json_add_text(object, "hostname", process->hostname);
-	add_ending(data, object, p);
-	json_add_number(object, "held_bytes", process->held_bytes);
-	json_add_number(object, "host_peak_bytes", process->host.rss_peak_bytes);
-	json_add_number(object, "host_end_bytes", process->host.rss_bytes);
-	json_add_text(object, "host_mode",
-		      process->host_mode <= CUF_HOST_FULL ? modes[process->host_mode] : NULL);
-	json_add_number(object, "sample_mean_bytes", process->sample_mean_bytes);
-	json_add_bool(object, "complete", process->complete);
-	json_add_number(object, "events_recorded", process->events_recorded);
-	json_add_number(object, "events_overwritten", process->events_overwritten);
-	json_add_number(object, "events_lost", process->events_lost);
-	json_add(object, "first", first_ns ? data_json_time(data, first_ns) : NULL);
-	json_add(object, "environment", environment(process));
-	return object;
-}
-
-struct json_object *data_processes(const struct data *data)
-{
-	struct json_object *array = json_object_new_array();
-
-	for (uint32_t p = 0; p < data->facts->process_count && p < JSON_ROWS_MAX; p++)
-		json_object_array_add(array, process_json(data, p));
-	return array;
+		text_program(process, cells.name, sizeof cells.name);
+		text_ending(process, cells.end_text, sizeof cells.end_text);
+		fields_row(fields, NULL, field->shape, &cells);
+	}
+	return facts->process_count;
 }
 
 /* ---- devices ---- */
 
-struct json_object *data_devices(const struct data *data)
+static struct json_object *users(const struct fields *fields, const void *object)
 {
-	const struct facts *facts = data->facts;
-	struct json_object *array = json_object_new_array();
+	const struct facts *facts = fields->facts;
+	ptrdiff_t device = (const struct fact_device *)object - facts->devices;
+	struct json_object *processes = json_object_new_array();
 
-	for (uint32_t d = 0; d < facts->device_count; d++) {
-		const struct fact_device *device = &facts->devices[d];
-		struct json_object *object = json_object_new_object(),
-				   *processes = json_object_new_array();
-		for (uint32_t p = 0; p < facts->process_count; p++)
-			for (unsigned i = 0; i < CUF_DEVICES_MAX; i++)
-				if (facts->processes[p].device_of[i] == d)
-					json_object_array_add(processes,
-							      json_object_new_uint64(p));
-		json_add_number(object, "id", device->ordinal);
-		json_add_text(object, "name", device->name);
-		json_add_number(object, "total_bytes", device->total_bytes);
-		json_add_number(object, "peak_bytes", device->peak_bytes);
-		json_add(object, "peak", data_json_time(data, device->peak_ns));
-		json_add(object, "processes", processes);
-		json_object_array_add(array, object);
-	}
-	return array;
+	for (uint32_t p = 0; p < facts->process_count; p++)
+		for (unsigned i = 0; i < CUF_DEVICES_MAX; i++)
+			if (facts->processes[p].device_of[i] == device)
+				json_object_array_add(processes, json_object_new_uint64(p));
+	return processes;
+}
+
+#define OF struct fact_device
+static const struct field device_fields[] = {
+	{ "id", COUNT(ordinal) },
+	{ "name", TEXT(name) },
+	{ "total_bytes", NUMBER(total_bytes) },
+	{ "peak_bytes", NUMBER(peak_bytes) },
+	{ "peak", TIME(peak_ns) },
+	{ "processes", VALUE(ANY, users), .meaning = "indices of those that use it",
+	  LIMITS("type": "array", "items": {"type": "integer", "minimum": 0}) },
+};
+const struct shape page_device_shape = SHAPE(NULL, device_fields);
+#undef OF
+
+void data_run_init(struct data *data)
+{
+	data->focus = focus_of(data);
+	screen_holders(data->text, &data->holders);
 }

@@ -4,18 +4,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/view/html/assets.h"
 #include "analysis/view/html/data.h"
 #include "analysis/view/html/packed.h"
 #include "analysis/view/html/site_rows.h"
-#include "analysis/view/json/json_parts.h"
-#include "analysis/view/json/report_json.h"
+#include "analysis/view/json/json_stream.h"
 
 /* What everything but the data may need: text and markup. */
-enum { TITLE_BYTES = 256, PLAIN = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE };
+enum { TITLE_BYTES = 256 };
 
 /* The text report, as a terminal of 80 columns shows it, without colour. */
 struct texts {
@@ -64,91 +62,23 @@ static const struct fit { size_t rows, blocks; } fits[] = {
 	{ JSON_ROWS_MAX, 1000000 }, { 1024, 100000 }, { 256, 40000 }, { 32, 10000 }, { 4, 1000 },
 };
 
-/* A text of any length, unlike json_text. */
-static struct json_object *whole_text(const char *text)
+/* NULL: the document of the report is too large. */
+static char *write_json(struct data *data, size_t *bytes)
 {
-	size_t bytes = 3 * strlen(text) + 1;
-	char *clean = xalloc_bytes(bytes);
-	struct json_object *value;
-
-	clean_utf8(clean, bytes, text);
-	value = json_object_new_string(clean);
-	free(clean);
-	return value;
-}
-
-static void add_texts(struct json_object *object, const struct texts *texts)
-{
-	char *markdown = NULL;
-
-	json_add(object, "screen", whole_text(texts->screen));
-	json_add(object, "text", whole_text(texts->full));
-	if (asprintf(&markdown, "```\n%s```\n", texts->screen) >= 0)
-		json_add(object, "markdown", whole_text(markdown));
-	free(markdown);
-}
-
-static void add_run(struct json_object *object, const struct data *data)
-{
-	struct json_object *origin = json_object_new_object();
-	char number[32];
-
-	snprintf(number, sizeof number, "%llu", (unsigned long long)data->timeline->begin_ns);
-	json_add_text(origin, "realtime_ns", number);
-	json_add(object, "origin", origin);
-	json_add_number(object, "duration_ns",
-			data->timeline->end_ns - data->timeline->begin_ns);
-	json_add_number(object, "moment", data->timeline->report);
-	json_add(object, "focus", data_focus(data));
-	json_add(object, "names", data_names());
-	json_add(object, "holders", data_holders(data));
-	json_add(object, "processes", data_processes(data));
-	json_add(object, "devices", data_devices(data));
-}
-
-/* Everything but the document of the report. Tables of texts and frames are last: the others fill
- * them. */
-static struct json_object *make_object(struct data *data, const struct texts *texts,
-				       const struct fit *fit)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "page", 1);
-	json_add_text(object, "generator", "cuflight " CUFLIGHT_VERSION);
-	json_add_text(object, "title", texts->title);
-	json_add_number(object, "report_rows", fit->rows);
-	add_texts(object, texts);
-	add_run(object, data);
-	json_add(object, "incidents", data_incidents(data));
-	json_add(object, "moments", data_moments(data));
-	json_add(object, "charts", data_charts(data));
-	json_add(object, "sites", data_sites(data));
-	json_add(object, "values", data_values(data));
-	json_add(object, "blocks", data_blocks(data));
-	json_add(object, "ages", data_ages(data));
-	json_add(object, "lanes", data_lanes(data));
-	json_add(object, "frames", tree_frames_json(&data->tree, &data->columns));
-	json_add(object, "nodes", tree_nodes_json(&data->tree, &data->columns));
-	json_add(object, "strings", strings_json(&data->strings));
-	return object;
-}
-
-/* The object with the document of the report in it. NULL: it is too large. */
-static char *write_json(const struct facts *facts, struct frames *frames,
-			struct json_object *object, size_t rows, size_t *bytes)
-{
+	struct json_stream stream;
+	struct fields fields = { .stream = &stream, .facts = data->facts, .state = data,
+				 .origin_ns = data->timeline->begin_ns };
 	char *text = NULL;
 	FILE *out = open_memstream(&text, bytes);
-	bool whole = out != NULL;
+	bool is_whole = out != NULL;
 
 	if (out) {
-		fputs("{\"report\":", out);
-		whole = report_json_rows(out, facts, frames, rows);
-		fputc(',', out);
-		fputs(json_object_to_json_string_ext(object, PLAIN) + 1, out);
-		whole &= !fclose(out);
+		json_stream_begin(&stream, out, UINT64_MAX);
+		stream.style = JSON_C_TO_STRING_PLAIN;
+		fields_row(&fields, NULL, &page_shape, data);
+		is_whole = !fclose(out) && !stream.stopped;
 	}
-	if (whole)
+	if (is_whole)
 		return text;
 	free(text);
 	return NULL;
@@ -162,20 +92,22 @@ static uint8_t *make_data(const struct facts *facts, const struct text *text,
 {
 	struct data data = { .facts = facts, .timeline = timeline, .text = text,
 			     .row_of_site = rows,
-			     .blocks_most = fit->blocks, .rows = fit->rows };
-	struct json_object *object;
+			     .blocks_most = fit->blocks, .rows = fit->rows,
+			     .title = texts->title, .screen = texts->screen,
+			     .full = texts->full };
 	uint8_t *packed = NULL;
 	size_t json_bytes;
 	char *json;
 
 	strings_init(&data.strings);
 	tree_init(&data.tree);
-	object = make_object(&data, texts, fit);
-	json = write_json(facts, text->frames, object, fit->rows, &json_bytes);
-	json_object_put(object);
+	data_run_init(&data);
+	json = write_json(&data, &json_bytes);
 	if (json)
 		packed = packed_make(json, json_bytes, &data.columns, bytes);
 	free(json);
+	free(data.made);
+	holders_free(&data.holders);
 	columns_fini(&data.columns);
 	strings_fini(&data.strings);
 	tree_fini(&data.tree);

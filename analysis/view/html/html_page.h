@@ -16,6 +16,8 @@
 
 enum { HTML_BYTES_MOST = 8 << 20 };
 
+extern const struct shape page_shape; /* the data, as DATA.md has it */
+
 enum html_result {
 	HTML_WRITTEN,
 	HTML_NO_PAGE,   /* this build has no page: it was made without node */

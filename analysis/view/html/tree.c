@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames and nodes are interned by the hash of what they consist of. */
-#include "analysis/view/html/tree.h"
+#include "analysis/view/html/data.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
@@ -98,42 +98,48 @@ uint32_t tree_add(struct tree *tree, struct strings *strings, const struct text 
 	return node;
 }
 
-struct json_object *tree_frames_json(const struct tree *tree, struct columns *columns)
+static const void *known_line(const struct fields *fields, const void *object)
 {
-	struct json_object *object = json_object_new_object();
-	static const char *const names[] = { "function", "module", "file", "line", "language" };
+	const struct tree_frame *frame = object;
 
-	json_object_object_add(object, "count", json_object_new_uint64(tree->frame_count));
-	for (unsigned at = 0; at < 5; at++) {
-		struct column column = column_begin(columns);
-		for (size_t i = 0; i < tree->frame_count; i++) {
-			const struct tree_frame *frame = &tree->frames[i];
-			uint32_t line = frame->line != FRAME_UNKNOWN_LINE ? frame->line : FACT_NONE;
-			const uint32_t members[] = { frame->function, frame->module, frame->file,
-						     line, frame->is_python };
-			column_add_index(&column, members[at]);
-		}
-		json_object_object_add(object, names[at], column_end(&column));
-	}
-	return object;
+	return frame->line != FRAME_UNKNOWN_LINE ? frame : NULL;
 }
 
-struct json_object *tree_nodes_json(const struct tree *tree, struct columns *columns)
-{
-	struct json_object *object = json_object_new_object();
-	struct column parents = column_begin(columns), frames, own;
+#define OF struct tree_frame
+static const struct field frame_fields[] = {
+	{ "function", INDEX(function), .meaning = "in strings" },
+	{ "module", INDEX(module), .meaning = "in strings" },
+	{ "file", INDEX(file), .meaning = "in strings" },
+	{ "line", .base = known_line, INDEX(line) },
+	{ "language", FLAG(is_python), .meaning = "in names.language" },
+};
+static const struct shape frame_rows_shape = SHAPE(NULL, frame_fields);
+#undef OF
+DATA_TABLE(frames_shape, frame_rows_shape, "each frame once");
 
-	json_object_object_add(object, "count", json_object_new_uint64(tree->node_count));
-	for (size_t i = 0; i < tree->node_count; i++)
-		column_add_index(&parents, tree->nodes[i].parent);
-	json_object_object_add(object, "parent", column_end(&parents));
-	frames = column_begin(columns);
-	for (size_t i = 0; i < tree->node_count; i++)
-		column_add_index(&frames, tree->nodes[i].frame);
-	json_object_object_add(object, "frame", column_end(&frames));
-	own = column_begin(columns);
-	for (size_t i = 0; i < tree->node_count; i++)
-		column_add(&own, tree->nodes[i].is_own);
-	json_object_object_add(object, "own", column_end(&own));
-	return object;
+#define OF struct tree_node
+static const struct field node_fields[] = {
+	{ "parent", INDEX(parent), .meaning = "comes before its children; null: a root" },
+	{ "frame", INDEX(frame) },
+	{ "own", FLAG(is_own),
+	  .meaning = "what the long report prints of a stack: the program's own code, or of "
+	  "libraries only the one frame that names it" },
+};
+static const struct shape node_rows_shape = SHAPE(NULL, node_fields);
+#undef OF
+DATA_TABLE(nodes_shape, node_rows_shape, "the call tree, outermost first; a stack is the node of "
+	"its innermost frame, null where it is unknown");
+
+const void *data_frames(const struct fields *fields, const void *object)
+{
+	struct data *data = fields->state;
+
+	return data_table_of(data, data->tree.frames, data->tree.frame_count);
+}
+
+const void *data_nodes(const struct fields *fields, const void *object)
+{
+	struct data *data = fields->state;
+
+	return data_table_of(data, data->tree.nodes, data->tree.node_count);
 }

@@ -30,5 +30,3 @@ void tree_fini(struct tree *tree);
 /* The node of the innermost frame. */
 uint32_t tree_add(struct tree *tree, struct strings *strings, const struct text *text,
 		  const struct fact_stack *stack);
-struct json_object *tree_frames_json(const struct tree *tree, struct columns *columns);
-struct json_object *tree_nodes_json(const struct tree *tree, struct columns *columns);

@@ -136,6 +136,25 @@ struct field_value fields_value(const struct fields *fields, const struct field 
 	return base ? value_at(fields, field, base + field->at) : no_value();
 }
 
+int64_t fields_since(uint64_t origin_ns, uint64_t time_ns)
+{
+	int64_t since = (int64_t)(time_ns - origin_ns);
+
+	if (time_ns == CUF_UNKNOWN)
+		return -1;
+	return since == -1 ? 0 : since;
+}
+
+static struct json_object *json_of_number(const struct fields *fields, const struct field *field,
+					  uint64_t number)
+{
+	switch (field->type) {
+	case FIELD_HEX: return json_hex(number);
+	case FIELD_TIME: return json_object_new_int64(fields_since(fields->origin_ns, number));
+	default: return json_object_new_uint64(number);
+	}
+}
+
 static struct json_object *json_of(const struct fields *fields, const struct field *field,
 				   const void *at)
 {
@@ -150,9 +169,7 @@ static struct json_object *json_of(const struct fields *fields, const struct fie
 				json_double(*(const double *)high));
 	value = value_at(fields, field, at);
 	switch (value.sort) {
-	case VALUE_NUMBER:
-		return field->type == FIELD_HEX ? json_hex(value.number) :
-						  json_object_new_uint64(value.number);
+	case VALUE_NUMBER: return json_of_number(fields, field, value.number);
 	case VALUE_SIGNED: return json_object_new_int64(value.integer);
 	case VALUE_REAL: return json_double(value.real);
 	case VALUE_FLAG: return json_object_new_boolean(value.flag);
@@ -226,6 +243,14 @@ static void write_list(struct fields *fields, const struct field *field, const v
 	json_stream_left_out(fields->stream, left_out, count);
 }
 
+static void write_words(struct fields *fields, const struct field *field)
+{
+	json_stream_array(fields->stream, field->key);
+	for (size_t i = 0; i < field->words->count; i++)
+		json_stream_value(fields->stream, NULL, json_text(field->words->items[i]));
+	json_stream_close(fields->stream);
+}
+
 static void write_map(struct fields *fields, const struct field *field, const void *object)
 {
 	json_stream_object(fields->stream, field->key);
@@ -261,6 +286,14 @@ static void write_object(struct fields *fields, const struct field *field, const
 	fields->outer = outer;
 }
 
+/* Columns, and what has a writer of its own. */
+static void write_by_function(struct fields *fields, const struct field *field, const void *object)
+{
+	if (field->type == FIELD_ANY)
+		json_stream_key(fields->stream, field->key);
+	field->rows(fields, field, object);
+}
+
 static void write_value(struct fields *fields, const struct field *field, const void *object)
 {
 	const void *base = base_of(fields, field, object);
@@ -268,10 +301,16 @@ static void write_value(struct fields *fields, const struct field *field, const 
 
 	if (field->value)
 		json_stream_value(fields->stream, field->key, field->value(fields, object));
+	else if (field->type == FIELD_OBJECT && field->rows)
+		field->rows(fields, field, object);
 	else if (field->type == FIELD_LIST || field->type == FIELD_TEXTS)
 		write_list(fields, field, base);
 	else if (field->type == FIELD_MAP)
 		write_map(fields, field, object);
+	else if (field->type == FIELD_WORDS)
+		write_words(fields, field);
+	else if (field->rows)
+		write_by_function(fields, field, object);
 	else if (field->type == FIELD_OBJECT)
 		write_object(fields, field, object, at);
 	else if (field->type == FIELD_STACK && at)

@@ -47,6 +47,9 @@ enum field_type {
 	FIELD_OBJECT,
 	FIELD_MAP,      /* an object with keys that `rows` writes, each of `shape` */
 	FIELD_LIST,
+	FIELD_WORDS,    /* all of `words` */
+	FIELD_COLUMN,   /* of the page: where the numbers of a column are */
+	FIELD_COLUMNS,  /* without a key: for each field of `shape` a column, which `rows` writes */
 	FIELD_ANY,      /* `limits` are its whole schema */
 };
 
@@ -67,6 +70,8 @@ struct fields {
 	struct frames *frames;
 	const void *document; /* whoever writes it: anything that its functions need */
 	const void *outer;
+	void *state;           /* what its functions fill */
+	uint64_t origin_ns;    /* times are since then */
 };
 
 /* The words of an enum, by number; without a word: null. name: of its definition in the schema. */
@@ -107,6 +112,7 @@ struct shape {
 	const struct field *fields;
 	size_t count, bytes;
 	bool is_closed; /* it never gets more keys */
+	bool is_bare;   /* a document without the key "schema" */
 	bool is_tuple;  /* written as an array of its values, in one line; a number each */
 };
 
@@ -175,6 +181,8 @@ bool fields_document(struct fields *fields, const struct shape *shape, const voi
 void fields_print(FILE *out, struct fields *fields, const struct shape *shape, const void *object);
 void fields_print_as(FILE *out, int style, struct fields *fields, const struct shape *shape,
 		     const void *object);
+/* As a TIME is written: from the origin, never -1, which is what an unknown one is. */
+int64_t fields_since(uint64_t origin_ns, uint64_t time_ns);
 /* Whether row `i` of `count` is to be written. */
 bool fields_wants(const struct fields *fields, const struct field *field, size_t i, size_t count);
 

@@ -61,6 +61,11 @@ static void begin_member(struct json_stream *stream, const char *key)
 	put(stream, "\": ", stream->style & JSON_C_TO_STRING_SPACED ? 3 : 2);
 }
 
+void json_stream_key(struct json_stream *stream, const char *key)
+{
+	begin_member(stream, key);
+}
+
 static void open_bracket(struct json_stream *stream, const char *key, const char brackets[2])
 {
 	if (stream->depth == JSON_DEPTH_MAX)

@@ -36,6 +36,8 @@ void json_stream_object(struct json_stream *stream, const char *key);
 void json_stream_array(struct json_stream *stream, const char *key);
 void json_stream_close(struct json_stream *stream); /* what was opened last */
 
+/* Whoever calls it writes the value to stream.out. */
+void json_stream_key(struct json_stream *stream, const char *key);
 /* A complete value; releases it. NULL: null. */
 void json_stream_value(struct json_stream *stream, const char *key, struct json_object *value);
 

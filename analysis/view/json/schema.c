@@ -28,6 +28,14 @@ static struct json_object *pair(struct json_object *a, struct json_object *b)
 	return array;
 }
 
+static struct json_object *list_of_one(const char *word)
+{
+	struct json_object *array = json_object_new_array();
+
+	json_object_array_add(array, text(word));
+	return array;
+}
+
 static struct json_object *typed(const char *type, bool is_nullable)
 {
 	struct json_object *schema = json_object_new_object();
@@ -155,9 +163,25 @@ static struct json_object *map_schema(struct json_object *defs, const struct fie
 	return schema;
 }
 
+static struct json_object *column_schema(struct json_object *defs)
+{
+	struct json_object *schema, *place = tuple_of(number(false), 3),
+			   *properties = json_object_new_object();
+
+	if (!json_object_object_get_ex(defs, "column", NULL)) {
+		schema = typed("object", false);
+		json_object_object_add(properties, "column", place);
+		json_object_object_add(schema, "properties", properties);
+		json_object_object_add(schema, "required", list_of_one("column"));
+		json_object_object_add(defs, "column", schema);
+	}
+	return reference("column");
+}
+
 static struct json_object *type_schema(struct json_object *defs, const struct field *field)
 {
 	switch (field->type) {
+	case FIELD_TIME: /* before the origin, where clocks differ */
 	case FIELD_SIGNED: return typed("integer", field->is_nullable);
 	case FIELD_REAL: return typed("number", field->is_nullable);
 	case FIELD_FLAG:
@@ -174,6 +198,8 @@ static struct json_object *type_schema(struct json_object *defs, const struct fi
 	case FIELD_OBJECT: return or_null(object_schema(defs, field->shape), field->is_nullable);
 	case FIELD_MAP: return map_schema(defs, field);
 	case FIELD_LIST: return array_of(object_schema(defs, field->shape));
+	case FIELD_WORDS: return array_of(typed("string", true));
+	case FIELD_COLUMN: return column_schema(defs);
 	case FIELD_ANY: return json_object_new_object();
 	default: return number(field->is_nullable);
 	}
@@ -218,6 +244,48 @@ static void add_field(struct json_object *defs, struct json_object *properties,
 	json_object_object_add(properties, left_out, left_out_schema(defs));
 }
 
+/* What the numbers of a column are, before what it means. */
+static const char *column_words(const struct field *field)
+{
+	switch (field->type) {
+	case FIELD_TIME: return "a time";
+	case FIELD_TEXT: return "in strings";
+	case FIELD_FLAG: return "0 or 1";
+	case FIELD_INDEX: return "an index";
+	default: return NULL;
+	}
+}
+
+static void add_column(struct json_object *defs, struct json_object *properties,
+		       struct json_object *required, const struct field *field)
+{
+	struct json_object *schema = column_schema(defs);
+	const char *words = column_words(field);
+	char meaning[512];
+
+	snprintf(meaning, sizeof meaning, "%s%s%s", words ? words : "",
+		 words && field->meaning ? "; " : "", field->meaning ? field->meaning : "");
+	describe(schema, *meaning ? meaning : NULL);
+	json_object_object_add(properties, field->key, schema);
+	json_object_array_add(required, text(field->key));
+}
+
+static void add_fields(struct json_object *defs, struct json_object *properties,
+		       struct json_object *required, const struct shape *shape)
+{
+	for (size_t i = 0; i < shape->count; i++) {
+		const struct field *field = &shape->fields[i];
+
+		for (size_t c = 0; field->type == FIELD_COLUMNS && c < field->shape->count; c++)
+			add_column(defs, properties, required, &field->shape->fields[c]);
+		if (field->type == FIELD_COLUMNS)
+			continue;
+		add_field(defs, properties, field);
+		if (!(field->flags & LATER) && !field->is_there)
+			json_object_array_add(required, text(field->key));
+	}
+}
+
 static struct json_object *tuple_schema(const struct shape *shape)
 {
 	struct json_object *schema = tuple_of(number(shape->fields->is_nullable), shape->count);
@@ -231,12 +299,7 @@ static struct json_object *shape_schema(struct json_object *defs, const struct s
 	struct json_object *schema = typed("object", false), *properties = json_object_new_object(),
 			   *required = json_object_new_array();
 
-	for (size_t i = 0; i < shape->count; i++) {
-		const struct field *field = &shape->fields[i];
-		add_field(defs, properties, field);
-		if (!(field->flags & LATER) && !field->is_there)
-			json_object_array_add(required, text(field->key));
-	}
+	add_fields(defs, properties, required, shape);
 	describe(schema, shape->meaning);
 	json_object_object_add(schema, "properties", properties);
 	json_object_object_add(schema, "required", required);
@@ -264,7 +327,8 @@ struct json_object *schema_json(const struct shape *document)
 
 	snprintf(title, sizeof title, "cuflight.%s/1", document->name);
 	snprintf(id, sizeof id, "urn:cuflight:%s:1", document->name);
-	add_schema_key(body, title);
+	if (!document->is_bare)
+		add_schema_key(body, title);
 	json_object_object_add(schema, "$schema",
 			       text("https://json-schema.org/draft/2020-12/schema"));
 	json_object_object_add(schema, "$id", text(id));

@@ -45,7 +45,7 @@ static const struct shape recent_shape = SHAPE("recent", recent_fields, .meaning
 static const char *const modes[] = { [CUF_HOST_OFF] = "off", [CUF_HOST_SAMPLED] = "sampled",
 				     [CUF_HOST_FULL] = "full" };
 /* null: a recorder newer than this program wrote a mode that it does not have. */
-static const struct words mode_words = WORDS(NULL, modes);
+const struct words host_mode_words = WORDS(NULL, modes);
 
 /* "complete" is false when its file is cut. */
 #define OF struct fact_process
@@ -67,7 +67,7 @@ static const struct field process_fields[] = {
 	{ "switched_off", FLAG(switched_off) },
 	{ "driver_version", POSITIVE(driver_version) },
 	{ "first_cuda_ns", NUMBER(first_cuda_ns) },
-	{ "host_mode", .words = &mode_words, FIELD(NAME, true, host_mode) },
+	{ "host_mode", .words = &host_mode_words, FIELD(NAME, true, host_mode) },
 	{ "sample_mean_bytes", NUMBER(sample_mean_bytes) },
 	{ "stack_depth", NUMBER(stack_depth) },
 	{ "events_recorded", NUMBER(events_recorded) },

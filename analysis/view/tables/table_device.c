@@ -9,35 +9,30 @@
 
 /* ---- devices ---- */
 
-struct device_cells { const struct fact_device *device; const char *uuid; };
-#define DEVICE_HERE VIA(struct device_cells, device)
+struct device_cells { struct fact_device device; const char *uuid; };
+#define OF struct device_cells
 static const struct field device_columns[] = {
 	KEY_COLUMN,
-#define OF struct fact_device
-	{ "device", DEVICE_HERE, INDEX(ordinal), .meaning = "the driver's number" },
-#undef OF
-#define OF struct device_cells
+	DEVICE_COLUMN(device.ordinal),
 	{ "uuid", TEXT(uuid), .meaning = "as nvidia-smi prints it" },
-#undef OF
-#define OF struct fact_device
-	{ "name", DEVICE_HERE, TEXT(name), .meaning = "of the model" },
-	{ "moment", DEVICE_HERE, NAME(moment.kind, moment_words),
+	{ "name", TEXT(device.name), .meaning = "of the model" },
+	{ "moment", NAME(device.moment.kind, moment_words),
 	  .meaning = "what the figures are of: incident, end, at or now" },
-	{ "moment_ns", DEVICE_HERE, NUMBER(moment.time_ns), .meaning = "when that was" },
-	{ "total_bytes", DEVICE_HERE, NUMBER(total_bytes), .meaning = "of the device" },
-	{ "free_bytes", DEVICE_HERE, NUMBER(free_bytes),
+	{ "moment_ns", NUMBER(device.moment.time_ns), .meaning = "when that was" },
+	{ "total_bytes", NUMBER(device.total_bytes), .meaning = "of the device" },
+	{ "free_bytes", NUMBER(device.free_bytes),
 	  .meaning = "of the whole device, at the moment" },
-	{ "peak_bytes", DEVICE_HERE, NUMBER(peak_bytes),
+	{ "peak_bytes", NUMBER(device.peak_bytes),
 	  .meaning = "the most that this process had in live blocks" },
-	{ "peak_ns", DEVICE_HERE, NUMBER(peak_ns), .meaning = "when that was" },
-	{ "alloc_count", DEVICE_HERE, NUMBER(alloc_count), .meaning = "allocations" },
-	{ "free_count", DEVICE_HERE, NUMBER(free_count), .meaning = "frees" },
-	{ "fail_count", DEVICE_HERE, NUMBER(fail_count), .meaning = "requests that failed" },
-	LAYER_COLUMNS(DEVICE_HERE, largest_free),
-	{ "basis", DEVICE_HERE, BASIS(moment.basis),
+	{ "peak_ns", NUMBER(device.peak_ns), .meaning = "when that was" },
+	{ "alloc_count", NUMBER(device.alloc_count), .meaning = "allocations" },
+	{ "free_count", NUMBER(device.free_count), .meaning = "frees" },
+	{ "fail_count", NUMBER(device.fail_count), .meaning = "requests that failed" },
+	LAYER_COLUMNS(device.largest_free),
+	{ "basis", BASIS(device.moment.basis),
 	  .meaning = "observed, or estimated where events were overwritten" },
-#undef OF
 };
+#undef OF
 
 static void write_devices(struct sheet *sheet)
 {
@@ -47,7 +42,7 @@ static void write_devices(struct sheet *sheet)
 
 		if (rows_want_device(sheet->rows, i))
 			sheet_row(sheet, &(struct device_cells){
-				device, uuid_text(device->uuid, uuid) });
+				*device, uuid_text(device->uuid, uuid) });
 	}
 }
 
@@ -56,28 +51,25 @@ TABLE(table_devices, "devices", "the devices that a process used, at the moment"
 
 /* ---- owners ---- */
 
-struct owner_cells { const struct fact_owner_row *owner; uint32_t ordinal; };
-#define OWNER VIA(struct owner_cells, owner)
+struct owner_cells { struct fact_owner_row owner; uint32_t ordinal; };
+#define OF struct owner_cells
 static const struct field owner_columns[] = {
 	KEY_COLUMN,
-#define OF struct owner_cells
 	DEVICE_COLUMN(ordinal),
-#undef OF
-#define OF struct fact_owner_row
-	{ "kind", OWNER, NAME(kind, owner_words),
+	{ "kind", NAME(owner.kind, owner_words),
 	  .meaning = "device, array, async, graph, vmm, imported, page_rounding, pool_slack, "
 	  "framework_slack, other_processes, context, unexplained, free or managed" },
-	{ "role", OWNER, TEXT(role), .meaning = "what the blocks are for: weights, kv, ..." },
-	{ "role_basis", OWNER, BASIS(role_basis), .meaning = "how that was obtained" },
-	{ "bytes", OWNER, NUMBER(bytes), .meaning = "held at the moment" },
-	{ "count", OWNER, NUMBER(count), .meaning = "blocks" },
-	{ "basis", OWNER, BASIS(basis), .meaning = "observed, inferred or estimated" },
-	{ "pid", OWNER, POSITIVE(pid), .meaning = "of another process" },
-	{ "name", OWNER, TEXT(name), .meaning = "of another process" },
-	{ "in_sum", OWNER, FLAG(in_sum),
+	{ "role", TEXT(owner.role), .meaning = "what the blocks are for: weights, kv, ..." },
+	{ "role_basis", BASIS(owner.role_basis), .meaning = "how that was obtained" },
+	{ "bytes", NUMBER(owner.bytes), .meaning = "held at the moment" },
+	{ "count", NUMBER(owner.count), .meaning = "blocks" },
+	{ "basis", BASIS(owner.basis), .meaning = "observed, inferred or estimated" },
+	{ "pid", POSITIVE(owner.pid), .meaning = "of another process" },
+	{ "name", TEXT(owner.name), .meaning = "of another process" },
+	{ "in_sum", FLAG(owner.in_sum),
 	  .meaning = "rows of a device that have it sum to its total" },
-#undef OF
 };
+#undef OF
 
 static void write_owners(struct sheet *sheet)
 {
@@ -85,7 +77,7 @@ static void write_owners(struct sheet *sheet)
 		const struct fact_device *device = &sheet->facts->devices[d];
 
 		for (size_t i = 0; i < device->owner_count && rows_want_device(sheet->rows, d); i++)
-			sheet_row(sheet, &(struct owner_cells){ &device->owners[i],
+			sheet_row(sheet, &(struct owner_cells){ device->owners[i],
 								device->ordinal });
 	}
 }
@@ -117,10 +109,10 @@ static const struct field region_columns[] = {
 	{ "largest_hole_bytes", NUMBER(largest_hole_bytes),
 	  .meaning = "the largest free range inside" },
 	{ "hole_count", NUMBER(hole_count), .meaning = "free ranges inside" },
-#undef OF
 	{ "stack", VIA(struct region, stack), .type = FIELD_STACK, .size = 0,
 	  .meaning = "who allocated it" },
 };
+#undef OF
 
 static uint64_t rest_of(uint64_t bytes, uint64_t live_bytes)
 {

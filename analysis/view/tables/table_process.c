@@ -2,6 +2,7 @@
 /* Tables about a process as a whole: itself, what was not seen of it, its memory over time. */
 #include "analysis/view/tables/tables.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "analysis/base/key_values.h"
@@ -12,109 +13,87 @@
 /* ---- processes ---- */
 
 struct process_cells {
-	const struct fact_process *process;
+	struct fact_process process;
 	struct process_key key;
 	const char *framework;
 	char version[64], build_id[64];
-	const struct fact_cause *cause; /* NULL: nothing wrong was found */
+	struct fact_cause cause; /* confidence NAN: nothing wrong was found */
 	const char *fix;
 	bool is_complete;
 };
 
-#define PROCESS_HERE VIA(struct process_cells, process)
-#define CAUSE VIA(struct process_cells, cause)
+#define OF struct process_cells
 static const struct field process_columns[] = {
 	KEY_COLUMN,
-#define OF struct process_cells
 	{ "date", TEXT_HERE(key.date),
 	  .meaning = "day of the start, in UTC (in Parquet a part of the path)" },
-#undef OF
-#define OF struct fact_process
-	{ "host", PROCESS_HERE, TEXT(hostname),
+	{ "host", TEXT(process.hostname),
 	  .meaning = "name of the machine (in Parquet a part of the path)" },
-#undef OF
-#define OF struct process_cells
 	{ "program", TEXT_HERE(key.program),
 	  .meaning = "what people call it: the script of an interpreter, else the executable's "
 	  "name (in Parquet a part of the path)" },
-#undef OF
-#define OF struct fact_process
-	{ "pid", PROCESS_HERE, NUMBER(pid), .meaning = "process id" },
-	{ "ppid", PROCESS_HERE, NUMBER(ppid), .meaning = "process id of the parent" },
-	{ "rank", PROCESS_HERE, TEXT(rank),
+	{ "pid", NUMBER(process.pid), .meaning = "process id" },
+	{ "ppid", NUMBER(process.ppid), .meaning = "process id of the parent" },
+	{ "rank", TEXT(process.rank),
 	  .meaning = "as the launcher of a distributed run numbered it" },
-	{ "executable", PROCESS_HERE, TEXT(exe), .meaning = "path of the program" },
-	{ "command_line", PROCESS_HERE, TEXT(cmdline), .meaning = "its words, secrets redacted" },
-#undef OF
-#define OF struct process_cells
+	{ "executable", TEXT(process.exe), .meaning = "path of the program" },
+	{ "command_line", TEXT(process.cmdline), .meaning = "its words, secrets redacted" },
 	{ "model", WORD_HERE(key.model), .meaning = "the model that the command line names" },
 	{ "framework", WORD(framework), .meaning = "engine or framework that was recognised" },
 	{ "framework_version", WORD_HERE(version),
 	  .meaning = "version of the framework that reports its blocks" },
 	{ "build_id", WORD_HERE(build_id), .meaning = "of the executable: tells builds apart" },
-#undef OF
-#define OF struct fact_process
-	{ "recording", PROCESS_HERE, TEXT(path),
+	{ "recording", TEXT(process.path),
 	  .meaning = "path of the recording, as it was read" },
-	{ "started", PROCESS_HERE, TIME(start_ns), .meaning = "when the recorder started" },
-	{ "ended", PROCESS_HERE, TIME(end_ns), .meaning = "the end, or the last thing recorded" },
-	{ "start_ns", PROCESS_HERE, NUMBER(start_ns),
+	{ "started", TIME(process.start_ns), .meaning = "when the recorder started" },
+	{ "ended", TIME(process.end_ns), .meaning = "the end, or the last thing recorded" },
+	{ "start_ns", NUMBER(process.start_ns),
 	  .meaning = "started, in nanoseconds since 1970" },
-	{ "end_ns", PROCESS_HERE, NUMBER(end_ns), .meaning = "ended, in nanoseconds since 1970" },
-	{ "end_state", PROCESS_HERE, NAME(end, end_words),
+	{ "end_ns", NUMBER(process.end_ns), .meaning = "ended, in nanoseconds since 1970" },
+	{ "end_state", NAME(process.end, end_words),
 	  .meaning = "running, exit, signal, killed, oom_killed, exec or unknown" },
-	{ "end_status", PROCESS_HERE, NUMBER(end_status),
+	{ "end_status", NUMBER(process.end_status),
 	  .meaning = "exit status, or number of the signal" },
-#undef OF
-#define OF struct fact_cause
-	{ "cause", CAUSE, TEXT(name_id),
+	{ "cause", TEXT(cause.name_id),
 	  .meaning = "why memory ran out, or what grows: a word of 'cuflight help causes'; "
 	  "null: nothing wrong was found" },
-	{ "cause_summary", CAUSE, TEXT(summary),
+	{ "cause_summary", TEXT(cause.summary),
 	  .meaning = "the same in one sentence with its figures" },
-	{ "confidence", CAUSE, REAL(confidence),
+	{ "confidence", REAL(cause.confidence),
 	  .meaning = "of the cause, from 0 to 1; high from 0.8, medium from 0.5" },
-#undef OF
-#define OF struct process_cells
 	{ "fix", TEXT(fix), .meaning = "the first thing to change" },
-#undef OF
-#define OF struct fact_process
-	{ "fatal_incident", PROCESS_HERE, POSITIVE(fatal_incident),
+	{ "fatal_incident", POSITIVE(process.fatal_incident),
 	  .meaning = "number of the failed request that ended it" },
-	{ "driver_version", PROCESS_HERE, POSITIVE(driver_version),
+	{ "driver_version", POSITIVE(process.driver_version),
 	  .meaning = "of the CUDA driver: 13000 is 13.0" },
-	{ "host_mode", PROCESS_HERE, NUMBER(host_mode),
+	{ "host_mode", NUMBER(process.host_mode),
 	  .meaning = "what is recorded of malloc: 0 nothing, 1 a sample, 2 all" },
-	{ "events_recorded", PROCESS_HERE, NUMBER(events_recorded),
+	{ "events_recorded", NUMBER(process.events_recorded),
 	  .meaning = "events that were counted" },
-	{ "events_overwritten", PROCESS_HERE, NUMBER(events_overwritten),
+	{ "events_overwritten", NUMBER(process.events_overwritten),
 	  .meaning = "of those, no longer in the recording" },
-	{ "events_lost", PROCESS_HERE, NUMBER(events_lost),
+	{ "events_lost", NUMBER(process.events_lost),
 	  .meaning = "events that no table had room for" },
-#undef OF
-#define OF struct process_cells
 	{ "is_complete", FLAG(is_complete), .meaning = "nothing is cut, overwritten or lost" },
-#undef OF
-#define OF struct fact_process
-	{ "held_bytes", PROCESS_HERE, NUMBER(held_bytes),
+	{ "held_bytes", NUMBER(process.held_bytes),
 	  .meaning = "device memory at its first failure, else its peak" },
-	{ "rss_bytes", PROCESS_HERE, NUMBER(host.rss_bytes),
+	{ "rss_bytes", NUMBER(process.host.rss_bytes),
 	  .meaning = "resident memory at the moment" },
-	{ "rss_peak_bytes", PROCESS_HERE, NUMBER(host.rss_peak_bytes),
+	{ "rss_peak_bytes", NUMBER(process.host.rss_peak_bytes),
 	  .meaning = "the most resident memory" },
-	{ "malloc_live_bytes", PROCESS_HERE, NUMBER(host.malloc_live_bytes),
+	{ "malloc_live_bytes", NUMBER(process.host.malloc_live_bytes),
 	  .meaning = "live blocks of malloc and maps; an estimate where it was sampled" },
-	{ "python_live_bytes", PROCESS_HERE, NUMBER(host.python_live_bytes),
+	{ "python_live_bytes", NUMBER(process.host.python_live_bytes),
 	  .meaning = "live objects of CPython's own allocator" },
-	{ "pinned_bytes", PROCESS_HERE, NUMBER(host.pinned_bytes),
+	{ "pinned_bytes", NUMBER(process.host.pinned_bytes),
 	  .meaning = "live page-locked memory" },
-	{ "cgroup_bytes", PROCESS_HERE, NUMBER(host.cgroup_bytes),
+	{ "cgroup_bytes", NUMBER(process.host.cgroup_bytes),
 	  .meaning = "memory of the container" },
-	{ "cgroup_max_bytes", PROCESS_HERE, NUMBER(host.cgroup_max_bytes), .meaning = "its limit" },
-	{ "memory_total_bytes", PROCESS_HERE, NUMBER(host.memory_total_bytes),
+	{ "cgroup_max_bytes", NUMBER(process.host.cgroup_max_bytes), .meaning = "its limit" },
+	{ "memory_total_bytes", NUMBER(process.host.memory_total_bytes),
 	  .meaning = "of the machine" },
-#undef OF
 };
+#undef OF
 
 /* What a framework told of itself; later lines win. "" when none did. */
 static void framework_told(const struct fact_process *process, const char *key, char *out,
@@ -152,7 +131,8 @@ static void write_process(struct sheet *sheet)
 {
 	const struct fact_process *process = sheet_process(sheet);
 	const struct fact_cause *cause = sheet->facts->cause;
-	struct process_cells cells = { .process = process, .framework = process->framework,
+	struct process_cells cells = { .process = *process, .framework = process->framework,
+				       .cause.confidence = NAN,
 				       .is_complete = sheet->facts->coverage.complete };
 	char told[64];
 
@@ -162,10 +142,10 @@ static void write_process(struct sheet *sheet)
 	build_id_of(process, cells.build_id, sizeof cells.build_id);
 	if (!cells.framework)
 		cells.framework = told;
-	if (cause && *cause->name_id)
-		cells.cause = cause;
-	if (cells.cause && cause->fix_count)
-		cells.fix = cause->fixes[0].text;
+	if (cause && *cause->name_id) {
+		cells.cause = *cause;
+		cells.fix = cause->fix_count ? cause->fixes[0].text : NULL;
+	}
 	sheet_row(sheet, &cells);
 }
 

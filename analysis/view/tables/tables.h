@@ -18,19 +18,19 @@ const struct table *table_find(const char *name); /* NULL: none */
 #define KEY_COLUMN { "process", .type = FIELD_TEXT, .base = sheet_of, IN(struct sheet, key), \
 	.meaning = "which process: HOST.PID.START; joins the tables" }
 
-/* Free ranges by layer (enum fact_layer_kind); via: where `member` is. */
-#define LAYER_COLUMNS(via, member) \
-	{ "device_upper_bound_bytes", via, NUMBER(member[LAYER_DEVICE].bytes), \
+/* Free ranges by layer. */
+#define LAYER_COLUMNS(member) \
+	{ "device_upper_bound_bytes", NUMBER(member[LAYER_DEVICE].bytes), \
 	  .meaning = "free bytes: no request can be larger" }, \
-	{ "measured_bytes", via, NUMBER(member[LAYER_MEASURED].bytes), \
+	{ "measured_bytes", NUMBER(member[LAYER_MEASURED].bytes), \
 	  .meaning = "largest request that succeeded when it was probed" }, \
-	{ "page_hole_bytes", via, NUMBER(member[LAYER_PAGE].bytes), \
+	{ "page_hole_bytes", NUMBER(member[LAYER_PAGE].bytes), \
 	  .meaning = "largest free range inside 2 MiB pages" }, \
-	{ "pool_bytes", via, NUMBER(member[LAYER_POOL].bytes), \
+	{ "pool_bytes", NUMBER(member[LAYER_POOL].bytes), \
 	  .meaning = "largest gap between live blocks of one pool" }, \
-	{ "vmm_bytes", via, NUMBER(member[LAYER_VMM].bytes), \
+	{ "vmm_bytes", NUMBER(member[LAYER_VMM].bytes), \
 	  .meaning = "largest unmapped run of one reservation" }, \
-	{ "segment_bytes", via, NUMBER(member[LAYER_SEGMENT].bytes), \
+	{ "segment_bytes", NUMBER(member[LAYER_SEGMENT].bytes), \
 	  .meaning = "largest hole inside a framework's segment" }, \
-	{ "host_bytes", via, NUMBER(member[LAYER_HOST].bytes), \
+	{ "host_bytes", NUMBER(member[LAYER_HOST].bytes), \
 	  .meaning = "largest free extent of the host's allocator" }

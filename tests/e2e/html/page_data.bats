@@ -17,8 +17,16 @@ pages_equal_reports() {
 		zstd -dqf "$kept" -o x.cuf
 		need_page x.cuf
 		"$cuflight" report --json x.cuf >report.json
-		"$BATS_TEST_DIRNAME/page_data.py" page.html report.json || { echo "$kept" >&2; return 1; }
+		"$BATS_TEST_DIRNAME/page_data.py" page.html report.json "$(basename "$kept").json" || { echo "$kept" >&2; return 1; }
 	done
+	follow_the_table ./*.cuf.zst.json
+}
+
+# FILE...: the data of pages is as the table of the command has it, with every key described
+follow_the_table() {
+	"$cuflight" help --json | python3 -c 'import json, sys; json.dump(json.load(sys.stdin)["schemas"]["page"], open("schema.json", "w"))'
+	node "$root/tests/e2e/validate.cjs" --schema="$PWD/schema.json" "$@" || [ $? = 77 ]
+	node "$root/tests/e2e/cli_keys.cjs" --schema="$PWD/schema.json" "$@"
 }
 
 @test "the page of each kept recording of v1 equals its report" { pages_equal_reports "$root"/tests/golden/v1/*.cuf.zst; }
@@ -28,7 +36,8 @@ pages_equal_reports() {
 page_equals_report() {
 	need_page "$@"
 	"$cuflight" report --json "$@" >report.json
-	"$BATS_TEST_DIRNAME/page_data.py" page.html report.json
+	"$BATS_TEST_DIRNAME/page_data.py" page.html report.json object.json
+	follow_the_table object.json
 }
 
 @test "a process that was killed holds nothing afterwards, and one line of Python is one part" {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""page_data.py PAGE REPORT: reads the data of an HTML page as analysis/view/html/DATA.md describes it, and compares it with the
-JSON report of the same recording. Prints one line for each difference; exit 1 when there is one."""
+"""page_data.py PAGE REPORT [OBJECT]: reads the data of an HTML page as analysis/view/html/DATA.md describes it, and compares it with the
+JSON report of the same recording. Prints one line for each difference; exit 1 when there is one. OBJECT: a file that gets
+the data as it is written, without the report."""
 import base64, collections, gzip, html.parser, json, re, struct, sys
 
 EXPECTED = {'html', 'head', 'meta', 'title', 'style', 'body', 'main', 'noscript', 'pre', 'script', 'div', 'p', 'h1', 'h2', 'section',
@@ -25,12 +26,17 @@ def read_column(columns, offset, length, count):
     return values
 
 
-def load(page):
+def unpack(page):
+    """The object as it is written, and the bytes of its columns."""
     block, = re.findall(r'id="cuflight-data">([A-Za-z0-9+/=]*)</script>', page)
     data = gzip.decompress(base64.b64decode(block))
     assert data[:8] == b'CUFPAGE1', data[:8]
     size, = struct.unpack('<I', data[8:12])
-    columns = data[16 + size:]
+    return json.loads(data[16:16 + size]), data[16 + size:]
+
+
+def load(page):
+    written, columns = unpack(page)
 
     def expand(item):
         if isinstance(item, list):
@@ -40,7 +46,7 @@ def load(page):
         if set(item) == {'column'}:
             return read_column(columns, *item['column'])
         return {key: expand(part) for key, part in item.items()}
-    return expand(json.loads(data[16:16 + size]))
+    return expand(written)
 
 
 class Elements(html.parser.HTMLParser):
@@ -166,6 +172,9 @@ def main():
         page = file.read()
     with open(sys.argv[2], encoding='utf-8') as file:
         report = json.load(file)
+    if len(sys.argv) > 3:
+        with open(sys.argv[3], 'w', encoding='utf-8') as file:
+            json.dump(unpack(page)[0] | {'report': {}}, file)
     data = load(page)
     wrong = [*check_elements(page), *check_sites(data, report), *check_moment(data), *check_charts(data),
              *check_ends(data), *check_names(data), *check_segments(data)]
