@@ -89,13 +89,28 @@ static bool needs_callers(const struct layout *layout, const struct holder *row)
 	return false;
 }
 
-/* "run_attention < ask < step": without lines, there is no room for them. Where there is none for
- * the first caller either, "ask < step": it tells more than a name that several rows have. */
-static void name_with_callers(const struct holder *row, size_t columns, char *out, size_t bytes)
+/* Of a row and those of the same line: is there no room for a first caller behind the name? */
+static bool lacks_room(const struct layout *layout, const struct holder *row)
 {
-	size_t used = (size_t)snprintf(out, bytes, "%s", row->place.function);
-	if (*row->place.callers && used + 3 + strcspn(row->place.callers, " ") > columns)
-		used = 0;
+	for (size_t i = 0; i < layout->holders->count; i++) {
+		const struct holder *other = &layout->holders->rows[i];
+		if (other->sort == HOLDER_SITE && place_is_same(&other->place, &row->place) &&
+		    is_kept(layout->holders, i, layout->rows) && *other->place.callers &&
+		    strlen(other->place.function) + 3 + strcspn(other->place.callers, " ") >
+			    layout->name)
+			return true;
+	}
+	return false;
+}
+
+/* "run_attention < ask < step": without lines, there is no room for them. Where there is none for
+ * a first caller either, "ask < step": it tells more than a name that several rows have. */
+static void name_with_callers(const struct layout *layout, const struct holder *row, char *out,
+			      size_t bytes)
+{
+	size_t used = 0, columns = layout->name;
+	if (!lacks_room(layout, row))
+		used = (size_t)snprintf(out, bytes, "%s", row->place.function);
 	for (const char *caller = row->place.callers; caller && *caller;) {
 		size_t name = strcspn(caller, " ");
 		if (used + 3 + name > columns || used + 4 + name > bytes)
@@ -117,7 +132,7 @@ static void name_of(const struct layout *layout, const struct holder *row, char 
 
 	name_in_full(row, out, bytes);
 	if (row->sort == HOLDER_SITE && needs_callers(layout, row)) {
-		name_with_callers(row, layout->name, out, bytes);
+		name_with_callers(layout, row, out, bytes);
 		return;
 	}
 	if (row->sort != HOLDER_SITE || !layout->short_names)
