@@ -149,3 +149,19 @@ void program_name(const char *exe, const char *cmdline, char *out, size_t bytes)
 	else
 		snprintf(out, bytes, "%s", *base ? base : "?");
 }
+
+bool text_begins_with_any(const char *text, const char *const *starts, size_t count)
+{
+	for (size_t i = 0; text && i < count && starts[i]; i++)
+		if (text_begins_with(text, starts[i]))
+			return true;
+	return false;
+}
+
+bool text_has_any(const char *text, const char *const *parts, size_t count)
+{
+	for (size_t i = 0; text && i < count && parts[i]; i++)
+		if (strstr(text, parts[i]))
+			return true;
+	return false;
+}

@@ -13,19 +13,15 @@ enum { FUNCTION_MAX = 512, NAME_MAX_BYTES = 8192, RUST_HASH_DIGITS = 16 };
 
 #define ANONYMOUS "(anonymous namespace)"
 
-static bool begins(const char *text, const char *with)
-{
-	return !strncmp(text, with, strlen(with));
-}
-
 /* The bytes of "operator<<", "operator()", "operator->" at this place; 0: no operator. */
 static size_t operator_bytes(const char *at)
 {
 	size_t used = strlen("operator");
 
-	if (!begins(at, "operator") || isalnum((unsigned char)at[used]) || at[used] == '_')
+	if (!text_begins_with(at, "operator") || isalnum((unsigned char)at[used]) ||
+	    at[used] == '_')
 		return 0;
-	if (begins(at + used, "()"))
+	if (text_begins_with(at + used, "()"))
 		return used + 2;
 	return used + strspn(at + used, "<>=-+*/%&|!~^[],");
 }
@@ -55,13 +51,13 @@ static void copy_bare(const char *at, char *out, size_t bytes)
 			memcpy(out + used, at, length);
 			used += length;
 			at += length;
-		} else if (begins(at, ANONYMOUS)) {
+		} else if (text_begins_with(at, ANONYMOUS)) {
 			used += (size_t)snprintf(out + used, bytes - used, "{anonymous}");
 			at += strlen(ANONYMOUS);
-		} else if (begins(at, "{lambda")) {
+		} else if (text_begins_with(at, "{lambda")) {
 			used += (size_t)snprintf(out + used, bytes - used, "{lambda}");
 			at = behind(at, '{', '}');
-		} else if (begins(at, "[abi:")) {
+		} else if (text_begins_with(at, "[abi:")) {
 			at = behind(at, '[', ']');
 		} else if (*at == '<') {
 			at = behind(at, '<', '>');
@@ -195,7 +191,7 @@ static bool is_same_frame(const char *name, const char *other)
 }
 
 /* Whether all frames of `part` are in `whole`, in order. */
-static bool contains(const char *whole, const char *part)
+static bool has_frames(const char *whole, const char *part)
 {
 	for (; whole && part; whole = next_frame(whole))
 		if (is_same_frame(whole, part))
@@ -205,7 +201,7 @@ static bool contains(const char *whole, const char *part)
 
 bool site_name_is_like(const char *name, const char *other)
 {
-	return is_same_frame(name, other) && (contains(name, other) || contains(other, name));
+	return is_same_frame(name, other) && (has_frames(name, other) || has_frames(other, name));
 }
 
 /* Stacks to the texts of struct gate_site. */

@@ -5,8 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
+#include "analysis/base/paths.h"
 
-/* The last start= in a value of CUFLIGHT_OPTIONS; 0: none. 1 names no process. */
+const char *variable_of_texts(const struct fact_meta_text *texts, size_t count,
+			      const char *const *names, size_t name_count)
+{
+	for (size_t n = 0; n < name_count; n++)
+		for (size_t i = 0; i < count; i++)
+			if (texts[i].type == CUF_META_ENV &&
+			    text_begins_with(texts[i].text, names[n]))
+				return texts[i].text + strlen(names[n]);
+	return NULL;
+}
+
+/* The last start= in a value of CUFLIGHT_OPTIONS, which stands behind its name; 0: none. 1 names no
+ * process. */
 static unsigned long start_option(const char *options)
 {
 	static const char key[] = "start=";
@@ -20,13 +33,10 @@ static unsigned long start_option(const char *options)
 
 unsigned long launcher_of_texts(const struct fact_meta_text *texts, size_t count)
 {
-	static const char variable[] = "CUFLIGHT_OPTIONS=";
+	static const char *const name = "CUFLIGHT_OPTIONS=";
+	const char *value = variable_of_texts(texts, count, &name, 1);
 
-	for (size_t i = 0; i < count; i++)
-		if (texts[i].type == CUF_META_ENV &&
-		    !strncmp(texts[i].text, variable, sizeof variable - 1))
-			return start_option(texts[i].text);
-	return 0;
+	return value ? start_option(value) : 0;
 }
 
 /* The end record's time, else the last sample's: CLOCK_MONOTONIC. UINT64_MAX: nothing shows that it
@@ -63,12 +73,7 @@ const char *rank_of_texts(const struct fact_meta_text *texts, size_t count)
 	static const char *const names[] = { "RANK=", "LOCAL_RANK=", "OMPI_COMM_WORLD_RANK=",
 					     "SLURM_PROCID=" };
 
-	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-		for (size_t i = 0; i < count; i++)
-			if (texts[i].type == CUF_META_ENV &&
-			    !strncmp(texts[i].text, names[n], strlen(names[n])))
-				return texts[i].text + strlen(names[n]);
-	return NULL;
+	return variable_of_texts(texts, count, names, sizeof names / sizeof *names);
 }
 
 static struct kin kin_of(const struct run_process *process)

@@ -23,6 +23,9 @@ size_t run_groups(const struct run_process *processes, size_t count, size_t *run
 
 /* `cuflight run` puts its pid into the options that all its descendants inherit; 0: none. */
 unsigned long launcher_of_texts(const struct fact_meta_text *texts, size_t count);
+/* The value of the first of these variables ("NAME=") that the environment had; NULL: none. */
+const char *variable_of_texts(const struct fact_meta_text *texts, size_t count,
+			      const char *const *names, size_t name_count);
 /* The rank that a launcher gave a process (torchrun, MPI, Slurm), as its recorded environment has
  * it: the global one where there is one, else the one on this machine. NULL: none; borrowed. */
 const char *rank_of_texts(const struct fact_meta_text *texts, size_t count);

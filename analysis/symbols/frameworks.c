@@ -78,7 +78,7 @@ static const struct framework frameworks[] = {
 
 /* Libraries of CUDA and of MPI, by the beginning of their file name; the first row that fits
  * counts. */
-static const struct library {
+static const struct framework_library {
 	const char *file, *role;
 	bool unseen; /* it allocates device memory that no call shows */
 } libraries[] = {
@@ -103,29 +103,6 @@ static const struct {
 
 /* ---- matching ---- */
 
-static bool has_part(const char *text, const char *const *parts, size_t count)
-{
-	for (size_t i = 0; text && i < count && parts[i]; i++)
-		if (strstr(text, parts[i]))
-			return true;
-	return false;
-}
-
-static bool begins_with(const char *text, const char *start)
-{
-	return !strncmp(text, start, strlen(start));
-}
-
-static bool is_file(const char *path, const char *const *starts, size_t count)
-{
-	const char *file = path_base_name(path);
-
-	for (size_t i = 0; i < count && starts[i]; i++)
-		if (begins_with(file, starts[i]))
-			return true;
-	return false;
-}
-
 /* ---- frameworks ---- */
 
 const struct framework *framework_at(size_t index)
@@ -145,17 +122,17 @@ const struct framework *framework_named(const char *name)
 
 bool framework_has_path(const struct framework *framework, const char *path)
 {
-	return has_part(path, framework->paths, COUNT(framework->paths));
+	return text_has_any(path, framework->paths, COUNT(framework->paths));
 }
 
 bool framework_has_words(const struct framework *framework, const char *cmdline)
 {
-	return has_part(cmdline, framework->words, COUNT(framework->words));
+	return text_has_any(cmdline, framework->words, COUNT(framework->words));
 }
 
 bool framework_keeps(const struct framework *framework, const char *path)
 {
-	return has_part(path, framework->keepers, COUNT(framework->keepers));
+	return text_has_any(path, framework->keepers, COUNT(framework->keepers));
 }
 
 bool framework_is(const char *framework, const char *name)
@@ -171,15 +148,16 @@ bool framework_is(const char *framework, const char *name)
 
 bool is_cuda_library(const char *path)
 {
-	return begins_with(path_base_name(path), "libcuda");
+	return text_begins_with(path_base_name(path), "libcuda");
 }
 
 bool is_allocator_front(const char *path)
 {
-	if (begins_with(path_base_name(path), "libcudart"))
+	if (text_begins_with(path_base_name(path), "libcudart"))
 		return true;
 	for (size_t i = 0; i < COUNT(frameworks); i++)
-		if (is_file(path, frameworks[i].fronts, COUNT(frameworks[i].fronts)))
+		if (text_begins_with_any(path_base_name(path), frameworks[i].fronts,
+					 COUNT(frameworks[i].fronts)))
 			return true;
 	return false;
 }
@@ -189,7 +167,8 @@ bool has_telling_symbols(const char *path, const char *exe)
 	size_t length = strlen(path);
 
 	for (size_t i = 0; i < COUNT(frameworks); i++)
-		if (is_file(path, frameworks[i].symbols, COUNT(frameworks[i].symbols)))
+		if (text_begins_with_any(path_base_name(path), frameworks[i].symbols,
+					 COUNT(frameworks[i].symbols)))
 			return true;
 	if (length > 5 && !strcmp(path + length - 5, ".node"))
 		return true;
@@ -200,13 +179,13 @@ bool is_python_interpreter(const char *path)
 {
 	static const char *const files[] = { "python", "libpython" };
 
-	return is_file(path, files, COUNT(files));
+	return text_begins_with_any(path_base_name(path), files, COUNT(files));
 }
 
 const char *other_gpu_vendor(const char *path)
 {
 	for (size_t i = 0; i < COUNT(other_gpus); i++)
-		if (begins_with(path_base_name(path), other_gpus[i].file))
+		if (text_begins_with(path_base_name(path), other_gpus[i].file))
 			return other_gpus[i].vendor;
 	return NULL;
 }
@@ -216,7 +195,7 @@ const char *library_role(const char *path)
 	const char *file = path_base_name(path);
 
 	for (size_t i = 0; i < COUNT(libraries); i++)
-		if (begins_with(file, libraries[i].file))
+		if (text_begins_with(file, libraries[i].file))
 			return libraries[i].role;
 	return NULL;
 }
@@ -228,5 +207,6 @@ size_t unseen_libraries(void)
 
 bool is_unseen_library(size_t index, const char *path)
 {
-	return libraries[index].unseen && begins_with(path_base_name(path), libraries[index].file);
+	return libraries[index].unseen &&
+	       text_begins_with(path_base_name(path), libraries[index].file);
 }

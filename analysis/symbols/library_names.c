@@ -2,12 +2,11 @@
 #include "analysis/symbols/library_names.h"
 
 #include <stddef.h>
-#include <string.h>
 #include "analysis/base/paths.h"
 #include "analysis/symbols/function_name.h"
 
 /* One row for each language. */
-static const struct library {
+static const struct named_library {
 	const char *language;
 	const char *functions[16]; /* how names begin; a return type and Rust's '<' are skipped */
 	const char *modules[16];   /* how file names of modules begin */
@@ -33,29 +32,13 @@ static const struct library {
 	  .files = { "/pkg/mod/" } },
 };
 
-static bool begins_with(const char *text, const char *const *list, size_t count)
-{
-	for (size_t i = 0; text && i < count && list[i]; i++)
-		if (!strncmp(text, list[i], strlen(list[i])))
-			return true;
-	return false;
-}
-
-static bool contains(const char *text, const char *const *list, size_t count)
-{
-	for (size_t i = 0; text && i < count && list[i]; i++)
-		if (strstr(text, list[i]))
-			return true;
-	return false;
-}
-
 #define LIST(list) list, sizeof(list) / sizeof *(list)
 
 bool is_c_library(const char *module)
 {
 	static const char *const names[] = { "libc.so", "libc-2.", "libpthread" };
 
-	return module && begins_with(path_base_name(module), LIST(names));
+	return module && text_begins_with_any(path_base_name(module), LIST(names));
 }
 
 bool is_library_code(const char *function, const char *module, const char *file)
@@ -63,10 +46,11 @@ bool is_library_code(const char *function, const char *module, const char *file)
 	const char *name = function ? function_name_start(function) : NULL;
 
 	for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-		const struct library *library = &libraries[i];
-		if (begins_with(name, LIST(library->functions)) ||
-		    (module && begins_with(path_base_name(module), LIST(library->modules))) ||
-		    contains(file, LIST(library->files)))
+		const struct named_library *library = &libraries[i];
+		if (text_begins_with_any(name, LIST(library->functions)) ||
+		    (module &&
+		     text_begins_with_any(path_base_name(module), LIST(library->modules))) ||
+		    text_has_any(file, LIST(library->files)))
 			return true;
 	}
 	return false;

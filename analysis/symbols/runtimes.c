@@ -98,7 +98,7 @@ static bool is_file(const char *file, const char *name)
 {
 	const char *rest = file + strlen(name);
 
-	if (strncmp(file, name, strlen(name)))
+	if (!text_begins_with(file, name))
 		return false;
 	rest += *rest == '-';
 	return isdigit((unsigned char)*rest) || (rest[-1] != '-' && (!*rest || *rest == '.'));
@@ -118,11 +118,9 @@ const struct runtime *runtime_of_module(const char *path)
 static const struct runtime *runtime_of_function(const char *function)
 {
 	for (size_t i = 0; i < COUNT(runtimes); i++)
-		for (size_t f = 0; f < COUNT(runtimes[i].functions); f++) {
-			const char *start = runtimes[i].functions[f];
-			if (start && !strncmp(function, start, strlen(start)))
-				return &runtimes[i];
-		}
+		if (text_begins_with_any(function, runtimes[i].functions,
+					 COUNT(runtimes[i].functions)))
+			return &runtimes[i];
 	return NULL;
 }
 
@@ -134,16 +132,8 @@ const struct runtime *runtime_named(const char *name)
 	return NULL;
 }
 
-static bool contains(const char *text, const char *const *parts, size_t count)
-{
-	for (size_t i = 0; i < count && parts[i]; i++)
-		if (strstr(text, parts[i]))
-			return true;
-	return false;
-}
-
 /* NULL: the function shows nothing. */
-static const struct runtime_part *part_of(const struct runtime *runtime, const char *function)
+static const struct runtime_part *shown_part(const struct runtime *runtime, const char *function)
 {
 	for (size_t i = 0; i < COUNT(runtime->parts) && runtime->parts[i].function; i++)
 		if (strstr(function, runtime->parts[i].function))
@@ -170,8 +160,8 @@ void runtime_look_at(struct runtime_look *look, const char *function, const char
 	if (!function)
 		return;
 	look->is_named = true;
-	look->is_map |= contains(function, look->runtime->maps, COUNT(look->runtime->maps));
-	part = part_of(look->runtime, function);
+	look->is_map |= text_has_any(function, look->runtime->maps, COUNT(look->runtime->maps));
+	part = shown_part(look->runtime, function);
 	if (part && (!look->part || part < look->part))
 		look->part = part;
 }
@@ -192,7 +182,7 @@ const char *runtime_owner(const struct runtime_look *look, bool *is_heap)
 }
 
 /* "512m", "2GiB", "4096"; unit 0: hexadecimal bytes. */
-static uint64_t bytes_of(const char *text, uint64_t unit)
+static uint64_t heap_bytes_of(const char *text, uint64_t unit)
 {
 	static const char suffixes[] = "kmgt";
 	char *end;
@@ -215,7 +205,7 @@ uint64_t runtime_limit(const struct runtime *runtime, const char *text)
 		/* the last one counts; it may stand in NODE_OPTIONS=..., too */
 		for (const char *at = text; (at = strstr(at, option)); at += strlen(option))
 			if (at == text || at[-1] == ' ' || at[-1] == '=')
-				bytes = bytes_of(at + strlen(option), runtime->limits[i].unit);
+				bytes = heap_bytes_of(at + strlen(option), runtime->limits[i].unit);
 	}
 	return bytes;
 }

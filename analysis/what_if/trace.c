@@ -8,6 +8,7 @@
 #include "analysis/base/key_values.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/sort.h"
+#include "analysis/replay/run_groups.h"
 #include "analysis/what_if/driver_pages.h"
 #include "analysis/what_if/homes.h"
 
@@ -45,7 +46,7 @@ struct trace_walk {
 	uint64_t framework_bytes, framework_peak_bytes; /* in segments, as reported */
 };
 
-static bool is_of(unsigned kind, unsigned kinds)
+static bool is_one_of(unsigned kind, unsigned kinds)
 {
 	return kind < CUF_KIND_MAX && kinds >> kind & 1;
 }
@@ -85,19 +86,22 @@ static void mirror_give(struct trace_walk *walk, const struct block_note *note, 
 
 /* ---- blocks ---- */
 
-static uint64_t key_of(unsigned kind, uint64_t addr) { return cuf_key(cuf_kind_space(kind), addr); }
+static uint64_t step_key(unsigned kind, uint64_t addr)
+{
+	return cuf_key(cuf_kind_space(kind), addr);
+}
 
 /* A block ends: in the trace, in its home and in the mirror. */
 static void block_end(struct trace_walk *walk, const struct cuf_event *event)
 {
 	struct cuf_block known;
 	struct block_note *note;
-	if (!liveset_take(&walk->live, key_of(event->kind, event->addr), &known))
+	if (!liveset_take(&walk->live, step_key(event->kind, event->addr), &known))
 		return;
 	note = &walk->notes[known.seq];
 	if (event->kind == CUF_KIND_FRAMEWORK)
 		homes_give(walk->homes, note->home, event->addr, known.bytes);
-	else if (is_of(event->kind, RANGE_KINDS))
+	else if (is_one_of(event->kind, RANGE_KINDS))
 		homes_close(walk->homes, event->addr, false);
 	mirror_give(walk, note, known.bytes);
 	if (walk->options.refused_seq < event->seq)
@@ -111,12 +115,12 @@ static void block_end(struct trace_walk *walk, const struct cuf_event *event)
 						   .kind = event->kind });
 }
 
-static uint32_t home_of(struct trace_walk *walk, const struct cuf_event *event, bool is_old)
+static uint32_t event_home(struct trace_walk *walk, const struct cuf_event *event, bool is_old)
 {
 	if (event->kind == CUF_KIND_FRAMEWORK)
 		return homes_alloc(walk->homes, event->addr, event->bytes, is_old,
 				   walk->capturing > 0);
-	if (is_of(event->kind, RANGE_KINDS) && event->bytes >= SEGMENT_BYTES_MIN)
+	if (is_one_of(event->kind, RANGE_KINDS) && event->bytes >= SEGMENT_BYTES_MIN)
 		return homes_open(walk->homes, event->addr, event->bytes, false);
 	return HOME_NONE;
 }
@@ -126,7 +130,7 @@ static void block_begin(struct trace_walk *walk, const struct cuf_event *event, 
 {
 	struct trace *trace = walk->trace;
 	uint64_t number = trace->block_count;
-	struct cuf_block known = { .key = key_of(event->kind, event->addr),
+	struct cuf_block known = { .key = step_key(event->kind, event->addr),
 				   .bytes = event->bytes,
 				   .seq = number };
 	if (number == UINT32_MAX - 1)
@@ -135,7 +139,7 @@ static void block_begin(struct trace_walk *walk, const struct cuf_event *event, 
 	trace->block_count++;
 	xalloc_grow(&walk->notes, number, &walk->note_room, sizeof *walk->notes);
 	walk->notes[number] = (struct block_note){
-		.home = home_of(walk, event, is_old),
+		.home = event_home(walk, event, is_old),
 		.addr = mirror_take(walk, event->kind, event->bytes),
 	};
 	liveset_put(&walk->live, &known);
@@ -156,7 +160,7 @@ static void block_begin(struct trace_walk *walk, const struct cuf_event *event, 
 /* A label of a block comes after the block. */
 static void note_role(struct trace_walk *walk, const struct cuf_event *event)
 {
-	struct cuf_block *known = liveset_find(&walk->live, key_of(event->kind, event->addr));
+	struct cuf_block *known = liveset_find(&walk->live, step_key(event->kind, event->addr));
 	if (known && event->extra < CUF_ROLE_MAX)
 		walk->notes[known->seq].role = (uint8_t)event->extra;
 }
@@ -164,7 +168,7 @@ static void note_role(struct trace_walk *walk, const struct cuf_event *event)
 /* Memory mapped into reserved addresses is of whoever reserved them. */
 static void mapping_begin(struct trace_walk *walk, const struct cuf_event *event)
 {
-	struct cuf_block *handle = liveset_find(&walk->live, key_of(CUF_KIND_VMM, event->aux));
+	struct cuf_block *handle = liveset_find(&walk->live, step_key(CUF_KIND_VMM, event->aux));
 	if (handle)
 		walk->notes[handle->seq].home = homes_reservation(walk->homes, event->addr);
 }
@@ -186,7 +190,7 @@ static void note_empty(struct trace_walk *walk, const struct cuf_event *event)
 /* Called before a block of the driver ends: is it a segment that the program had emptied? */
 static void watch_emptying(struct trace_walk *walk, const struct cuf_event *event)
 {
-	struct cuf_block *known = liveset_find(&walk->live, key_of(event->kind, event->addr));
+	struct cuf_block *known = liveset_find(&walk->live, step_key(event->kind, event->addr));
 	if (known && !walk->refused_by_driver && event->kind != CUF_KIND_FRAMEWORK &&
 	    homes_is_segment(walk->homes, walk->notes[known->seq].home))
 		walk->emptied = true;
@@ -238,7 +242,7 @@ static void take_event(struct trace_walk *walk, const struct cuf_event *event)
 	} else if (event->kind == CUF_KIND_MAPPING) {
 		if (begins)
 			mapping_begin(walk, event);
-	} else if (is_of(event->kind, DEVICE_KINDS | RANGE_KINDS)) {
+	} else if (is_one_of(event->kind, DEVICE_KINDS | RANGE_KINDS)) {
 		take_block_event(walk, event);
 	}
 }
@@ -246,7 +250,7 @@ static void take_event(struct trace_walk *walk, const struct cuf_event *event)
 /* ---- what was live at the beginning ---- */
 
 /* 0: reserved addresses, 1: ranges and memory, 2: mappings, 3: blocks in them. */
-static uint64_t rank_of(const struct cuf_block *block)
+static uint64_t step_rank_of(const struct cuf_block *block)
 {
 	switch (block->kind) {
 	case CUF_KIND_RESERVATION: return 0;
@@ -279,7 +283,7 @@ static void take_old(struct trace_walk *walk, const struct cuf_block *block)
 				   .tid = block->tid,
 				   .seq = block->seq,
 				   .time_ns = block->time_ns };
-	bool is_block = is_of(block->kind, DEVICE_KINDS | RANGE_KINDS);
+	bool is_block = is_one_of(block->kind, DEVICE_KINDS | RANGE_KINDS);
 	if (is_block && block->device == walk->options.device &&
 	    !(block->flags & CUF_EVENT_HOST_LOCATION))
 		old_begin(walk, &event, block->role);
@@ -294,7 +298,7 @@ static void begin_with(struct trace_walk *walk, struct liveset *live)
 	size_t at = 0, count = 0;
 	while ((block = liveset_next(live, &at)))
 		old[count++] = (struct old_block){
-			rank_of(block), block->seq ? block->seq : block->time_ns, *block
+			step_rank_of(block), block->seq ? block->seq : block->time_ns, *block
 		};
 	sort_by_number(old, count, sizeof *old, offsetof(struct old_block, seq));
 	sort_by_number(old, count, sizeof *old, offsetof(struct old_block, rank));
@@ -311,7 +315,7 @@ static bool is_request(const struct trace_walk *walk, const struct trace_step *s
 {
 	if (step->op != TRACE_ALLOC && step->op != TRACE_FREE)
 		return true;
-	return is_of(step->kind, DEVICE_KINDS) &&
+	return is_one_of(step->kind, DEVICE_KINDS) &&
 	       (step->kind == CUF_KIND_FRAMEWORK ||
 		!homes_is_segment(walk->homes, walk->notes[step->block].home));
 }
@@ -398,7 +402,7 @@ static uint64_t last_told(const struct reader *reader, const struct trace_option
 	return header->end_kind && header->end_seq ? header->end_seq : CUF_UNKNOWN;
 }
 
-static bool take_row(void *state, const struct sweep_row *row)
+static bool trace_take_row(void *state, const struct sweep_row *row)
 {
 	struct trace_walk *walk = state;
 
@@ -435,14 +439,10 @@ static const char *told(const struct run_process *process, const char *key, stru
 static const char *recorded_settings(const struct run_process *process)
 {
 	static const char *const names[] = { "PYTORCH_ALLOC_CONF=", "PYTORCH_CUDA_ALLOC_CONF=" };
-	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-		for (size_t i = 0; i < process->meta.text_count; i++) {
-			const struct fact_meta_text *text = &process->meta.texts[i];
-			if (text->type == CUF_META_ENV &&
-			    !strncmp(text->text, names[n], strlen(names[n])))
-				return text->text + strlen(names[n]);
-		}
-	return "";
+	const char *value = variable_of_texts(process->meta.texts, process->meta.text_count,
+					      names, sizeof names / sizeof *names);
+
+	return value ? value : "";
 }
 
 /* The framework was refused what the device had: then it had a limit of its own. */
@@ -484,7 +484,7 @@ struct trace_walk *trace_begin(struct run_process *process, const struct trace_o
 		begin_with(walk, &live);
 		liveset_fini(&live);
 	}
-	*consumer = (struct sweep_consumer){ take_row, walk };
+	*consumer = (struct sweep_consumer){ trace_take_row, walk };
 	return walk;
 }
 
