@@ -140,7 +140,7 @@ static bool sort_strays(struct keyed *keys, size_t count)
 
 /* Puts the items into the order of their keys, along the cycles of the permutation. A place that is
  * done points to itself. */
-static void follow(char *items, struct keyed *keys, size_t count, size_t item_bytes)
+static void follow_cycles(char *items, struct keyed *keys, size_t count, size_t item_bytes)
 {
 	char *first = xalloc_bytes(item_bytes);
 
@@ -185,7 +185,7 @@ void sort_by_number(void *items, size_t count, size_t item_bytes, size_t key)
 		spare = xalloc_bytes(count * sizeof *spare);
 		ordered = radix_sort(keys, spare, count);
 	}
-	follow(items, ordered, count, item_bytes);
+	follow_cycles(items, ordered, count, item_bytes);
 done:
 	free(spare);
 	free(keys);

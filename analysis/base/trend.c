@@ -38,7 +38,7 @@ static double ranked(double *values, size_t count, size_t rank)
 	return values[rank];
 }
 
-static bool is_whole(double difference) { return fabs(difference - round(difference)) < 1e-6; }
+static bool is_integer(double difference) { return fabs(difference - round(difference)) < 1e-6; }
 
 /* The median of the slopes of all pairs. The interval is that of the ranks that Kendall's statistic
  * reaches in 95 of 100 random orders. whole: only pairs a whole number of x apart. */
@@ -49,7 +49,7 @@ static struct trend_slope slope_of(const double *x, const double *y, size_t coun
 	size_t pairs = 0, low, half;
 	for (size_t i = 0; i < count && count <= TREND_MAX; i++)
 		for (size_t j = i + 1; j < count; j++)
-			if (x[j] > x[i] && (!whole || is_whole(x[j] - x[i])))
+			if (x[j] > x[i] && (!whole || is_integer(x[j] - x[i])))
 				slopes[pairs++] = (y[j] - y[i]) / (x[j] - x[i]);
 	if (!pairs)
 		return slope;

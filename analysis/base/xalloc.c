@@ -58,14 +58,14 @@ void xalloc_grow(void *items, size_t count, size_t *room, size_t bytes)
 #define CHUNK_BYTES ((size_t)64 << 10)
 #define ALIGNMENT 16
 
-struct chunk {
-	struct chunk *next;
+struct arena_chunk {
+	struct arena_chunk *next;
 	_Alignas(ALIGNMENT) unsigned char bytes[];
 };
 
 struct arena {
 	pthread_mutex_t lock; /* of all that follows */
-	struct chunk *chunks;
+	struct arena_chunk *chunks;
 	unsigned char *at;
 	size_t left;
 };
@@ -82,7 +82,7 @@ void arena_free(struct arena *arena)
 {
 	if (!arena)
 		return;
-	for (struct chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
+	for (struct arena_chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
 		next = chunk->next;
 		free(chunk);
 	}
@@ -90,9 +90,9 @@ void arena_free(struct arena *arena)
 	free(arena);
 }
 
-static struct chunk *add_chunk(struct arena *arena, size_t bytes)
+static struct arena_chunk *add_chunk(struct arena *arena, size_t bytes)
 {
-	struct chunk *chunk = xalloc_bytes(sizeof *chunk + bytes);
+	struct arena_chunk *chunk = xalloc_bytes(sizeof *chunk + bytes);
 	chunk->next = arena->chunks;
 	arena->chunks = chunk;
 	return chunk;

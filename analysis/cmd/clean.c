@@ -70,7 +70,7 @@ static bool is_running(const struct facts *facts)
 	return false;
 }
 
-static uint64_t end_of(const struct facts *facts)
+static uint64_t run_end(const struct facts *facts)
 {
 	uint64_t end = 0;
 
@@ -82,7 +82,7 @@ static uint64_t end_of(const struct facts *facts)
 }
 
 /* Space on disk: a recording may have holes. Only regular files of a name of its own count. */
-static uint64_t bytes_of(const struct facts *facts)
+static uint64_t run_bytes(const struct facts *facts)
 {
 	uint64_t bytes = 0;
 	struct stat st;
@@ -119,7 +119,7 @@ static bool is_beyond(const struct limits *limits, const struct facts *facts, ui
 
 	if (limits->by_count && newer >= limits->keep)
 		return true;
-	if (limits->by_age && end_of(facts) + limits->days * NS_PER_DAY < now_ns)
+	if (limits->by_age && run_end(facts) + limits->days * NS_PER_DAY < now_ns)
 		return true;
 	return limits->by_size && plan->kept_bytes + bytes > limits->total_bytes;
 }
@@ -143,7 +143,7 @@ static int make_plan(struct plan *plan, const char *directory, const struct limi
 					       : reader_error_sentence(error.code));
 			return -1;
 		}
-		bytes = bytes_of(facts);
+		bytes = run_bytes(facts);
 		runs = facts->run_number;
 		if (is_running(facts))
 			plan->running++;

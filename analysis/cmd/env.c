@@ -14,7 +14,7 @@
 enum { LINE_BYTES = 8192 };
 
 /* The values of LD_PRELOAD, CUFLIGHT_OUTPUT and CUFLIGHT_OPTIONS, as the command line has them. */
-struct lines {
+struct env_lines {
 	const char *library;
 	const char *recordings; /* NULL: not set */
 	const char *options;    /* "": none */
@@ -23,7 +23,7 @@ struct lines {
 };
 
 /* A service or a container needs a directory, so its formats have a default. */
-static const char *recordings_or(const struct lines *lines, const char *fallback)
+static const char *recordings_or(const struct env_lines *lines, const char *fallback)
 {
 	return lines->recordings ? lines->recordings : fallback;
 }
@@ -41,7 +41,7 @@ static void print_export(FILE *out, const char *name, const char *value)
 
 /* Keeps an LD_PRELOAD that the shell already has. The value is expanded by the shell that reads the
  * line, not here. */
-static void print_shell(FILE *out, const struct lines *lines)
+static void print_shell(FILE *out, const struct env_lines *lines)
 {
 	char quoted[LINE_BYTES];
 
@@ -88,7 +88,7 @@ static void print_escaped(FILE *out, const char *text)
 
 /* COPY takes the library from the build context; VOLUME keeps recordings after the container. The
  * path of the library in the build context is the user's matter. */
-static void print_docker(FILE *out, const struct lines *lines)
+static void print_docker(FILE *out, const struct env_lines *lines)
 {
 	const char *recordings = recordings_or(lines, "/recordings/");
 
@@ -130,7 +130,7 @@ static void add_setting(char *options, size_t bytes, const char *name, const cha
  * The termination log makes kubectl describe show the summary of a request that was refused. The
  * kernel's OOM killer leaves no time to write one: the manifests have who reports afterwards.
  */
-static void print_k8s(FILE *out, const struct lines *lines)
+static void print_k8s(FILE *out, const struct env_lines *lines)
 {
 	static void (*const forms[])(FILE *out, const struct manifest *manifest) = {
 		manifest_sidecar, manifest_daemonset, manifest_init,
@@ -166,7 +166,7 @@ static void print_unit_variable(FILE *out, const char *name, const char *value)
 }
 
 /* StateDirectory= needs a path below /var/lib, which is why that is the default. */
-static void print_systemd(FILE *out, const struct lines *lines)
+static void print_systemd(FILE *out, const struct env_lines *lines)
 {
 	const char *recordings = recordings_or(lines, "/var/lib/cuflight/");
 
@@ -182,7 +182,7 @@ static void print_systemd(FILE *out, const struct lines *lines)
 /* ---- programs ---- */
 
 /* The same values for a program. What is not set is null. */
-static void print_json(FILE *out, const struct lines *lines)
+static void print_json(FILE *out, const struct env_lines *lines)
 {
 	struct json_object *top = json_object_new_object();
 	struct json_object *recordings = NULL, *options = NULL;
@@ -202,7 +202,7 @@ static void print_json(FILE *out, const struct lines *lines)
 
 /* ---- the command ---- */
 
-typedef void print_lines(FILE *out, const struct lines *lines);
+typedef void print_lines(FILE *out, const struct env_lines *lines);
 
 /* The first format whose option is given; without one, a shell's. */
 static print_lines *chosen_form(const struct opts *opts)
@@ -221,7 +221,7 @@ static print_lines *chosen_form(const struct opts *opts)
 }
 
 /* The library of a container or of another machine need not exist here. 0, or a status. */
-static int find_library(const struct opts *opts, struct lines *lines, char *any, size_t bytes)
+static int find_library(const struct opts *opts, struct env_lines *lines, char *any, size_t bytes)
 {
 	struct library library;
 
@@ -241,7 +241,7 @@ static int find_library(const struct opts *opts, struct lines *lines, char *any,
 
 /* What the manifests need: the image installs itself in the folder above $LIB, and a volume is
  * mounted where recordings go. */
-static int check_k8s(const struct opts *opts, const struct lines *lines)
+static int check_k8s(const struct opts *opts, const struct env_lines *lines)
 {
 	if (!opts_has(opts, "k8s") && opts_has(opts, "image")) {
 		say_error("--image=IMAGE goes with --k8s");
@@ -267,9 +267,9 @@ static int run_env(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct output output;
 	char options[4096], error[4096], any[PATH_MAX + 64];
-	struct lines lines = { .recordings = opts_text(opts, "recordings"), .options = options,
-			       .image = opts_text(opts, "image"),
-			       .form = opts_number(opts, "k8s", 0) };
+	struct env_lines lines = { .recordings = opts_text(opts, "recordings"), .options = options,
+				   .image = opts_text(opts, "image"),
+				   .form = opts_number(opts, "k8s", 0) };
 
 	if (opts->operand_count) {
 		say_error("env takes no argument: '%s'", opts->operands[0]);

@@ -257,7 +257,7 @@ static void print_section(FILE *out, const char *title, const char *text)
 }
 
 /* One line of the advice. */
-static void print_row(FILE *out, const struct help_advice *advice)
+static void print_cause_row(FILE *out, const struct help_advice *advice)
 {
 	char line[700];
 
@@ -276,10 +276,10 @@ static void print_advice(FILE *out, const char *id)
 		fputs("\nHow to fix it (figures are examples; a report has yours)\n", out);
 	for (size_t i = 0; help_cause_advice(id, i, &advice); i++)
 		if (!*advice.framework)
-			print_row(out, &advice);
+			print_cause_row(out, &advice);
 	for (size_t i = 0; help_cause_advice(id, i, &advice); i++)
 		if (*advice.framework)
-			print_row(out, &advice);
+			print_cause_row(out, &advice);
 }
 
 /* What it is, how to recognise it, an example, how to fix it; no figures, no weights. */

@@ -19,7 +19,7 @@
 #include "analysis/view/tables/tables.h"
 
 /* A text that may be absent: NULL and "" become null. */
-static void add_text(struct json_object *object, const char *key, const char *text)
+static void add_help_text(struct json_object *object, const char *key, const char *text)
 {
 	struct json_object *value = NULL;
 
@@ -54,18 +54,18 @@ static struct json_object *option_to_json(const struct opts_row *row)
 
 	opts_default(&row->opt, fallback, sizeof fallback);
 	opts_spell(row, spelled, sizeof spelled);
-	add_text(object, "name", row->name);
-	add_text(object, "letter", letter);
-	add_text(object, "spelled", spelled + strspn(spelled, " "));
-	add_text(object, "value", row->opt.value);
+	add_help_text(object, "name", row->name);
+	add_help_text(object, "letter", letter);
+	add_help_text(object, "spelled", spelled + strspn(spelled, " "));
+	add_help_text(object, "value", row->opt.value);
 	if (row->opt.type == OPT_CHOICE)
-		add_text(object, "value", NULL); /* its words are the choices */
+		add_help_text(object, "value", NULL); /* its words are the choices */
 	json_object_object_add(object, "choices", choices_to_json(&row->opt));
 	json_object_object_add(object, "value_optional",
 			       json_object_new_boolean(row->opt.type == OPT_SWITCH));
-	add_text(object, "default", fallback);
-	add_text(object, "help", row->opt.help);
-	add_text(object, "group", row->group->title);
+	add_help_text(object, "default", fallback);
+	add_help_text(object, "help", row->opt.help);
+	add_help_text(object, "group", row->group->title);
 	return object;
 }
 
@@ -98,11 +98,11 @@ static struct json_object *command_to_json(const struct cmd *cmd)
 	opts_init(&opts, cmd->groups);
 	for (size_t i = 0; i < opts.count; i++)
 		json_object_array_add(list, option_to_json(&opts.rows[i]));
-	add_text(object, "name", cmd->name);
-	add_text(object, "summary", cmd->summary);
-	add_text(object, "usage", cmd->usage);
-	add_text(object, "manual", cmd->manual);
-	add_text(object, "about", cmd->about);
+	add_help_text(object, "name", cmd->name);
+	add_help_text(object, "summary", cmd->summary);
+	add_help_text(object, "usage", cmd->usage);
+	add_help_text(object, "manual", cmd->manual);
+	add_help_text(object, "about", cmd->about);
 	json_object_object_add(object, "examples", examples_to_json(cmd->examples));
 	json_object_object_add(object, "options", list);
 	return object;
@@ -116,8 +116,8 @@ static struct json_object *advice_to_json(const char *id)
 
 	for (size_t i = 0; help_cause_advice(id, i, &advice); i++) {
 		struct json_object *object = json_object_new_object();
-		add_text(object, "framework", advice.framework);
-		add_text(object, "words", advice.words);
+		add_help_text(object, "framework", advice.framework);
+		add_help_text(object, "words", advice.words);
 		json_object_array_add(list, object);
 	}
 	return list;
@@ -129,13 +129,13 @@ static struct json_object *cause_to_json(const struct cause_rule *rule)
 	struct json_object *object = json_object_new_object();
 	const struct cause_guide *guide = cause_guide_find(rule->name_id);
 
-	add_text(object, "name_id", rule->name_id);
-	add_text(object, "id", rule->id);
-	add_text(object, "name", rule->name);
-	add_text(object, "about", help_cause_about(rule->id));
+	add_help_text(object, "name_id", rule->name_id);
+	add_help_text(object, "id", rule->id);
+	add_help_text(object, "name", rule->name);
+	add_help_text(object, "about", help_cause_about(rule->id));
 	if (guide) {
-		add_text(object, "recognise", guide->recognise);
-		add_text(object, "example", guide->example);
+		add_help_text(object, "recognise", guide->recognise);
+		add_help_text(object, "example", guide->example);
 	}
 	json_object_object_add(object, "advice", advice_to_json(rule->id));
 	return object;
@@ -149,9 +149,9 @@ static struct json_object *measures_to_json(void)
 	for (size_t i = 0; i < MEASURE_MAX; i++) {
 		const struct gate_measure *measure = &gate_measures[i];
 		struct json_object *object = json_object_new_object();
-		add_text(object, "name", measure->name);
-		add_text(object, "unit", measure->unit == GATE_BYTES ? "bytes" : "count");
-		add_text(object, "about", measure->about);
+		add_help_text(object, "name", measure->name);
+		add_help_text(object, "unit", measure->unit == GATE_BYTES ? "bytes" : "count");
+		add_help_text(object, "about", measure->about);
 		json_object_object_add(object, "percent", json_object_new_double(measure->percent));
 		json_object_object_add(object, "floor_bytes",
 				       json_object_new_uint64(measure->floor_bytes));
@@ -166,13 +166,13 @@ static struct json_object *table_to_json(const struct table *table)
 
 	for (size_t i = 0; i < table->column_count; i++) {
 		struct json_object *column = json_object_new_object();
-		add_text(column, "name", table->columns[i].key);
-		add_text(column, "type", column_type_names[column_type(&table->columns[i])]);
-		add_text(column, "help", table->columns[i].meaning);
+		add_help_text(column, "name", table->columns[i].key);
+		add_help_text(column, "type", column_type_names[column_type(&table->columns[i])]);
+		add_help_text(column, "help", table->columns[i].meaning);
 		json_object_array_add(columns, column);
 	}
-	add_text(object, "name", table->name);
-	add_text(object, "help", table->help);
+	add_help_text(object, "name", table->name);
+	add_help_text(object, "help", table->help);
 	json_object_object_add(object, "columns", columns);
 	return object;
 }
@@ -187,8 +187,8 @@ static void add_tables(struct json_object *top)
 	for (size_t i = 0; database_views[i].sql; i++) {
 		struct json_object *view = json_object_new_object();
 
-		add_text(view, "name", database_views[i].name);
-		add_text(view, "help", database_views[i].help);
+		add_help_text(view, "name", database_views[i].name);
+		add_help_text(view, "help", database_views[i].help);
 		if (database_views[i].name)
 			json_object_array_add(views, view);
 		else
@@ -216,7 +216,7 @@ static void add_labels(struct json_object *to, const struct exposed *metric)
 					       json_object_new_string_len(label.words,
 							       (int)label.word_bytes));
 	}
-	add_text(to, "labels", names);
+	add_help_text(to, "labels", names);
 	json_object_object_add(to, "words", words);
 }
 
@@ -228,11 +228,11 @@ static struct json_object *metrics_to_json(void)
 	for (size_t i = 0; metric_table[i]; i++) {
 		const struct exposed *metric = metric_table[i];
 		struct json_object *object = json_object_new_object();
-		add_text(object, "name", metric->name);
-		add_text(object, "type", metric->type == METRIC_COUNTER ? "counter" : "gauge");
+		add_help_text(object, "name", metric->name);
+		add_help_text(object, "type", metric->type == METRIC_COUNTER ? "counter" : "gauge");
 		add_labels(object, metric);
-		add_text(object, "help", metric->help);
-		add_text(object, "source", metric->source);
+		add_help_text(object, "help", metric->help);
+		add_help_text(object, "source", metric->source);
 		json_object_array_add(list, object);
 	}
 	return list;
@@ -265,8 +265,8 @@ void help_json(FILE *out, const struct cmd *const *commands)
 		json_object_array_add(causes, cause_to_json(help_cause_at(i)));
 	for (size_t i = 0; help_confidence[i]; i++)
 		json_object_array_add(confidence, json_object_new_string(help_confidence[i]));
-	add_text(top, "schema", "cuflight.help/1");
-	add_text(top, "version", CUFLIGHT_VERSION);
+	add_help_text(top, "schema", "cuflight.help/1");
+	add_help_text(top, "version", CUFLIGHT_VERSION);
 	json_object_object_add(top, "commands", list);
 	json_object_object_add(top, "causes", causes);
 	json_object_object_add(top, "confidence", confidence);

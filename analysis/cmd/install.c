@@ -20,7 +20,7 @@
 
 enum { PATH_ROOM = PATH_MAX + 64 };
 
-static int fail(const char *path)
+static int fail_install(const char *path)
 {
 	say_error("cannot write '%s': %s", path, strerror(errno));
 	return -1;
@@ -36,7 +36,7 @@ static int make_folders(const char *path, size_t directory_bytes)
 			continue;
 		snprintf(part, sizeof part, "%.*s", (int)i, path);
 		if (mkdir(part, 0755) && errno != EEXIST)
-			return fail(part);
+			return fail_install(part);
 	}
 	return 0;
 }
@@ -67,13 +67,13 @@ static int put_file(const char *directory, const char *name, mode_t mode, const 
 	unlink(new);
 	fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
-		return fail(new);
+		return fail_install(new);
 	status = source ? copy_file(source, fd)
 			: embedded_write(fd, recorder_image, recorder_image_end);
 	if (!status)
 		status = fchmod(fd, mode);
 	if (close(fd) || status || rename(new, path)) {
-		status = fail(path);
+		status = fail_install(path);
 		unlink(new);
 	}
 	return status;
@@ -93,7 +93,7 @@ static int put_links(const char *directory)
 			return -1;
 		unlink(path);
 		if (symlink(is_below ? "../libcuflight.so" : "../lib/libcuflight.so", path))
-			return fail(path);
+			return fail_install(path);
 	}
 	return 0;
 }
@@ -109,7 +109,7 @@ static int put_all(const char *directory)
 		return -1;
 	}
 	if (mkdir(directory, 0755) && errno != EEXIST)
-		return fail(directory);
+		return fail_install(directory);
 	if (put_file(directory, "lib/libcuflight.so", 0644, is_inside ? NULL : library.path) ||
 	    put_links(directory))
 		return -1;

@@ -159,9 +159,9 @@ static int copy_run(struct packing *packing, const struct opts *opts)
 /* ---- the entries ---- */
 
 /* What a printer writes, as an entry. */
-struct entry { FILE *out; char *text; size_t bytes; };
+struct pack_entry { FILE *out; char *text; size_t bytes; };
 
-static void entry_begin(struct entry *entry)
+static void entry_begin(struct pack_entry *entry)
 {
 	entry->out = open_memstream(&entry->text, &entry->bytes);
 	if (!entry->out) {
@@ -170,7 +170,7 @@ static void entry_begin(struct entry *entry)
 	}
 }
 
-static void entry_add(struct entry *entry, struct pack_writer *writer, const char *name)
+static void entry_add(struct pack_entry *entry, struct pack_writer *writer, const char *name)
 {
 	fclose(entry->out);
 	pack_writer_add(writer, name, entry->text, entry->bytes);
@@ -182,7 +182,7 @@ static void add_contents(struct packing *packing, struct pack_writer *writer)
 {
 	const struct run *run = packing->facts->run;
 	struct json_object *top = json_object_new_object(), *list = json_object_new_array();
-	struct entry entry;
+	struct pack_entry entry;
 
 	for (size_t i = 0; i < run->count; i++)
 		json_object_array_add(list,
@@ -204,7 +204,7 @@ static void add_reports(struct packing *packing, struct pack_writer *writer)
 	const struct report_text_options options = { .full = true, .operand = packing->name };
 	const struct style style = { .columns = STYLE_COLUMNS };
 	struct frames *frames = frames_new(packing->facts, packing->symbols);
-	struct entry entry;
+	struct pack_entry entry;
 
 	entry_begin(&entry);
 	report_text(entry.out, packing->facts, frames, &style, &options);

@@ -11,7 +11,7 @@
 #include "analysis/view/commands/phases_view.h"
 
 /* What is open while the answer is made. facts: only where call sites are named. */
-struct reading {
+struct phases_reading {
 	const struct opts *opts;
 	const char *path;
 	struct run run;
@@ -20,7 +20,7 @@ struct reading {
 	struct phase_uses uses;
 };
 
-static int write_result(const struct reading *reading)
+static int write_result(const struct phases_reading *reading)
 {
 	struct phases_view view = { .path = reading->path, .uses = &reading->uses };
 	struct output output;
@@ -47,7 +47,7 @@ static int write_result(const struct reading *reading)
 	return output_close(&output) ? CMD_USAGE : CMD_FINE;
 }
 
-static int read_phases(struct reading *reading, uint64_t id)
+static int read_phases(struct phases_reading *reading, uint64_t id)
 {
 	struct facts_options options = { 0 }; /* without function names: only modules are needed */
 	struct reader_error error = { 0 };
@@ -80,7 +80,7 @@ static int read_phases(struct reading *reading, uint64_t id)
 static int run_phases(const struct opts *opts, const struct cmd *const *commands)
 {
 	struct symbols_options options = { .sysroot = opts_text(opts, "sysroot") };
-	struct reading reading = { .opts = opts };
+	struct phases_reading reading = { .opts = opts };
 	int status;
 
 	if (opts->operand_count != 1) {

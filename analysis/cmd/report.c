@@ -152,9 +152,9 @@ static int open_html(const struct opts *opts, const char *recording, struct outp
 
 /* Where the report goes. It is opened first, so that a place that cannot be written, or that has a
  * file already, is reported before the work. */
-struct place { struct output output; struct html_place html; };
+struct report_place { struct output output; struct html_place html; };
 
-static int open_place(const struct opts *opts, const char *recording, struct place *place)
+static int open_place(const struct opts *opts, const char *recording, struct report_place *place)
 {
 	if (format_of(opts) == OUTPUT_HTML)
 		return open_html(opts, recording, &place->output, &place->html);
@@ -164,7 +164,7 @@ static int open_place(const struct opts *opts, const char *recording, struct pla
 /* A recording that another process truncates under us is noticed at the end: what was written may
  * be wrong then. */
 static int write_report(const struct opts *opts, const struct facts *facts, struct symbols *symbols,
-			struct place *place)
+			struct report_place *place)
 {
 	struct output *output = &place->output;
 	struct frames *frames;
@@ -248,7 +248,7 @@ static int report_path(const char *path, const struct opts *opts, struct facts_o
 	struct symbols *symbols;
 	struct reader_error error = { 0 };
 	struct facts *facts = NULL;
-	struct place place = { 0 };
+	struct report_place place = { 0 };
 	int status = CMD_USAGE;
 
 	if (open_place(opts, path, &place))

@@ -84,7 +84,7 @@ static bool fire(void *state, const struct rule *rule, const struct rule_sample 
 	return true;
 }
 
-static void look(struct watching *watching)
+static void look_for_rules(struct watching *watching)
 {
 	uint64_t now_ns = watch_now_ns();
 
@@ -106,7 +106,7 @@ static void work(struct watching *watching)
 		int wait_ms = sooner(watch_work(&watching->watch), 1000);
 
 		if (watch_now_ns() - watching->looked_ns >= 1000000000)
-			look(watching);
+			look_for_rules(watching);
 		wait_ms = sooner(wait_ms, actions_work(&watching->actions));
 		fds[0] = (struct pollfd){ watching->signals, POLLIN, 0 };
 		fds[1] = (struct pollfd){ watching->watch.worker.socket, POLLIN, 0 };

@@ -92,7 +92,7 @@ static bool covers(const struct fact_phase *phase, uint64_t time_ns)
 }
 
 /* Which of two is more telling for a thread; 0: this one tells nothing of it. */
-static unsigned rank_of(const struct fact_phase *phase, uint32_t tid, uint32_t first_tid)
+static unsigned end_rank_of(const struct fact_phase *phase, uint32_t tid, uint32_t first_tid)
 {
 	if (phase->source == PHASE_INFERRED)
 		return 1;
@@ -117,7 +117,7 @@ const struct fact_phase *phase_at(const struct fact_process *recorded, uint32_t 
 		const struct fact_phase *phase = &recorded->phases[i];
 		unsigned rank = phase->is_request || !covers(phase, time_ns)
 					? 0
-					: rank_of(phase, tid, recorded->pid);
+					: end_rank_of(phase, tid, recorded->pid);
 		if (rank && rank >= best_rank) { /* of equals the one that began last */
 			best = phase;
 			best_rank = rank;

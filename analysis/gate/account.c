@@ -181,7 +181,7 @@ struct host_walk {
 };
 static const enum gate_group groups[2] = { GROUP_HOST, GROUP_PYTHON };
 
-static bool is_of(const struct host_walk *walk, int which, uint32_t stack)
+static bool is_of_walk(const struct host_walk *walk, int which, uint32_t stack)
 {
 	return !which || (stack < walk->stack_count && walk->is_python[stack]);
 }
@@ -219,7 +219,7 @@ static void note_change(struct level *level, uint32_t site, const struct host_ev
 }
 
 /* Where each level was highest, and what changed since; at last, what was live at the end. */
-static void read_events(struct host_walk *walk)
+static void account_events(struct host_walk *walk)
 {
 	const struct reader *reader = walk->from->recorded->reader;
 	struct host_stream *stream = host_stream_new(reader);
@@ -232,7 +232,7 @@ static void read_events(struct host_walk *walk)
 		uint32_t site = reader_call_site(reader, event.stack);
 		for (int i = 0; i < 2; i++) {
 			struct level *level = &walk->levels[i];
-			if (!is_of(walk, i, event.stack))
+			if (!is_of_walk(walk, i, event.stack))
 				continue;
 			host_estimate_add(&level->now, (double)event.bytes / chance, chance,
 					  host_event_sign(event.op));
@@ -287,7 +287,7 @@ static void take_end(struct host_walk *walk)
 		const struct site *held = &walk->sites.items[i];
 		for (int which = 0; which < 2; which++) {
 			struct account_site *site;
-			if (!is_of(walk, which, held->stack))
+			if (!is_of_walk(walk, which, held->stack))
 				continue;
 			site = account_site_of(walk->from, groups[which], held->stack);
 			site->peak_bytes = site->end_bytes = held->live_bytes;
@@ -330,7 +330,7 @@ static struct host_estimate at_peak(const struct host_walk *walk, int which)
 	return peak;
 }
 
-static void add_values(const struct host_walk *walk)
+static void add_host_values(const struct host_walk *walk)
 {
 	const struct heap_totals *totals = &walk->totals;
 	const struct cuf_header *header = &walk->from->recorded->reader->header;
@@ -365,17 +365,17 @@ static void account_host(const struct account_process *from)
 	if (reader->header.work_end_ns)
 		walk.end_ns = reader->header.work_end_ns;
 	walk.is_python = python_stacks(walk.from->recorded->reader, &walk.stack_count);
-	read_events(&walk);
+	account_events(&walk);
 	take_end(&walk);
 	take_peak_sites(&walk);
 	settle_sites(&walk);
-	add_values(&walk);
+	add_host_values(&walk);
 	free(walk.is_python);
 }
 
 /* ---- both ---- */
 
-static void start(struct account *account)
+static void start_walk(struct account *account)
 {
 	for (int i = 0; i < GROUP_MAX; i++)
 		account->peak[i] = account->end[i] = (struct gate_value){ .why = "" };
@@ -403,7 +403,7 @@ void account_begin(struct account *out, const struct facts *facts, struct run *r
 {
 	*out = (struct account){ .arena = arena };
 	hash_index_init(&out->index, 64);
-	start(out);
+	start_walk(out);
 	for (uint32_t i = 0; i < run->count; i++)
 		take_device_ends(&(struct account_process){ out, facts, &run->processes[i], i });
 }

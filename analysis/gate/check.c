@@ -257,7 +257,7 @@ static void require_subject(const struct check *check, const struct gate_limit *
 		*value = (struct gate_value){ CUF_UNKNOWN, 0, CUF_UNKNOWN, why };
 }
 
-static struct gate_value value_of(const struct check *check, const struct gate_limit *limit)
+static struct gate_value limit_value_of(const struct check *check, const struct gate_limit *limit)
 {
 	struct gate_value value = check->run.values[limit->measure - gate_measures];
 
@@ -313,7 +313,7 @@ static void judge_limit(struct check *check, const struct gate_limit *limit,
 	size_t id = (size_t)(limit->measure - gate_measures);
 	bool counts = limit->measure->unit == GATE_COUNT;
 
-	*out = (struct gate_finding){ .limit = *limit, .observed = value_of(check, limit) };
+	*out = (struct gate_finding){ .limit = *limit, .observed = limit_value_of(check, limit) };
 	if (baseline && !limit->phase)
 		out->baseline = baseline->measures[id];
 	out->allowed = judge_allowed(limit, &out->baseline);

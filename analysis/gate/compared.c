@@ -13,7 +13,7 @@
 /* A site with its place in the caller's array. */
 struct item { const struct match_side *side; size_t index; };
 
-static int by_identity(const void *a, const void *b)
+static int by_side_identity(const void *a, const void *b)
 {
 	const struct item *left = a, *right = b;
 
@@ -22,13 +22,13 @@ static int by_identity(const void *a, const void *b)
 	return strcmp(left->side->identity, right->side->identity);
 }
 
-static int by_bytes(const void *a, const void *b)
+static int by_side_bytes(const void *a, const void *b)
 {
 	const struct item *left = a, *right = b;
 
 	if (left->side->bytes != right->side->bytes)
 		return compare_numbers(right->side->bytes, left->side->bytes);
-	return by_identity(a, b);
+	return by_side_identity(a, b);
 }
 
 static struct item *items_of(const struct match_side *sides, size_t count)
@@ -74,18 +74,18 @@ size_t *match_sites(const struct match_side *now, size_t now_count,
 
 	for (size_t i = 0; i < now_count; i++)
 		found[i] = MATCH_NONE;
-	sort(left, now_count, by_identity);
-	sort(right, before_count, by_identity);
+	sort(left, now_count, by_side_identity);
+	sort(right, before_count, by_side_identity);
 	for (size_t i = 0; i < now_count; i++) {
-		while (j < before_count && by_identity(&right[j], &left[i]) < 0)
+		while (j < before_count && by_side_identity(&right[j], &left[i]) < 0)
 			j++;
-		if (j == before_count || by_identity(&right[j], &left[i]) != 0)
+		if (j == before_count || by_side_identity(&right[j], &left[i]) != 0)
 			continue;
 		found[left[i].index] = right[j].index;
 		taken[right[j++].index] = true;
 	}
-	sort(left, now_count, by_bytes);
-	sort(right, before_count, by_bytes);
+	sort(left, now_count, by_side_bytes);
+	sort(right, before_count, by_side_bytes);
 	match_alike(found, left, now_count, right, before_count, taken);
 	free(left);
 	free(right);
@@ -193,7 +193,7 @@ static void compared_fill(const struct compared *compared, const struct compared
 /* ---- the call sites that a measure is about ---- */
 
 /* A call site before it is named. */
-struct candidate {
+struct blamed {
 	const struct compared_site *row; /* NULL: named by its stack */
 	const struct fact_stack *stack;
 	enum gate_group group;
@@ -201,9 +201,9 @@ struct candidate {
 	bool is_kill; /* it held memory when the kernel killed: no rule makes that undone */
 };
 
-struct candidates { struct candidate *items; size_t count, room; };
+struct candidates { struct blamed *items; size_t count, room; };
 
-static void add(struct candidates *list, const struct candidate *one)
+static void add_candidate(struct candidates *list, const struct blamed *one)
 {
 	if (!one->weight)
 		return;
@@ -213,7 +213,7 @@ static void add(struct candidates *list, const struct candidate *one)
 
 static int by_weight(const void *a, const void *b)
 {
-	const struct candidate *left = a, *right = b;
+	const struct blamed *left = a, *right = b;
 
 	if (left->weight != right->weight)
 		return compare_numbers(right->weight, left->weight);
@@ -235,10 +235,11 @@ static void add_group(struct candidates *list, const struct compared *compared,
 		uint64_t now = compared_now(row, is_end(measure));
 		uint64_t before = known_or_zero(compared_before(compared, row, is_end(measure)));
 		if (row->group == measure->group)
-			add(list, &(struct candidate){ .row = row,
-						       .group = row->group,
-						       .bytes = now,
-						       .weight = subtract_to_zero(now, before) });
+			add_candidate(list,
+				      &(struct blamed){ .row = row,
+							.group = row->group,
+							.bytes = now,
+							.weight = subtract_to_zero(now, before) });
 	}
 }
 
@@ -253,11 +254,11 @@ static void add_leaks(struct candidates *list, const struct facts *facts,
 		    site->low_bytes != site->high_bytes ||
 		    measure_is_of_device(site) != of_device)
 			continue;
-		add(list, &(struct candidate){ .stack = &site->stack,
-					       .group = measure_group_of(site),
-					       .bytes = site->bytes,
-					       .count = site->count,
-					       .weight = site->bytes });
+		add_candidate(list, &(struct blamed){ .stack = &site->stack,
+						      .group = measure_group_of(site),
+						      .bytes = site->bytes,
+						      .count = site->count,
+						      .weight = site->bytes });
 	}
 }
 
@@ -268,22 +269,22 @@ static void add_growing(struct candidates *list, const struct facts *facts)
 		if (!measure_is_of_device(site) || site->cycles_basis != BASIS_OBSERVED ||
 		    site->per_request_bytes == CUF_UNKNOWN || site->holds_blocks)
 			continue;
-		add(list, &(struct candidate){ .stack = &site->stack,
-					       .group = measure_group_of(site),
-					       .bytes = site->per_request_bytes,
-					       .count = site->count,
-					       .weight = site->per_request_bytes });
+		add_candidate(list, &(struct blamed){ .stack = &site->stack,
+						      .group = measure_group_of(site),
+						      .bytes = site->per_request_bytes,
+						      .count = site->count,
+						      .weight = site->per_request_bytes });
 	}
 }
 
 static void add_pins(struct candidates *list, const struct fact_pin *pins, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		add(list, &(struct candidate){ .stack = &pins[i].stack,
-					       .group = GROUP_DEVICE,
-					       .bytes = pins[i].open_bytes,
-					       .count = pins[i].count,
-					       .weight = pins[i].open_bytes });
+		add_candidate(list, &(struct blamed){ .stack = &pins[i].stack,
+						      .group = GROUP_DEVICE,
+						      .bytes = pins[i].open_bytes,
+						      .count = pins[i].count,
+						      .weight = pins[i].open_bytes });
 }
 
 static void add_pinning(struct candidates *list, const struct facts *facts)
@@ -302,24 +303,24 @@ static void add_incidents(struct candidates *list, const struct facts *facts, bo
 		const struct fact_incident *incident = &facts->incidents[i];
 		if ((incident->outcome == OUTCOME_FATAL) != fatal)
 			continue;
-		add(list, &(struct candidate){
-				  .stack = &incident->stack,
-				  .group = incident->device == FACT_NONE ? GROUP_HOST :
-									   GROUP_DEVICE,
-				  .bytes = known_or_zero(incident->requested_bytes),
-				  .count = 1,
-				  .weight = 1 });
+		add_candidate(list, &(struct blamed){
+					    .stack = &incident->stack,
+					    .group = incident->device == FACT_NONE ? GROUP_HOST :
+										     GROUP_DEVICE,
+					    .bytes = known_or_zero(incident->requested_bytes),
+					    .count = 1,
+					    .weight = 1 });
 	}
 }
 
 static void add_held(struct candidates *list, const struct fact_site *site)
 {
-	add(list, &(struct candidate){ .stack = &site->stack,
-				       .group = measure_group_of(site),
-				       .bytes = site->bytes,
-				       .count = site->count,
-				       .weight = site->bytes,
-				       .is_kill = true });
+	add_candidate(list, &(struct blamed){ .stack = &site->stack,
+					      .group = measure_group_of(site),
+					      .bytes = site->bytes,
+					      .count = site->count,
+					      .weight = site->bytes,
+					      .is_kill = true });
 }
 
 /* What a killed process held of the host: what grew, else the largest. */
@@ -371,7 +372,7 @@ static void gather(struct candidates *list, const struct compared *compared,
 
 /* A stack that no row stands for has no figure of before. */
 static void fill(const struct compared *compared, const struct gate_measure *measure,
-		 const struct candidate *from, struct gate_site *out)
+		 const struct blamed *from, struct gate_site *out)
 {
 	if (from->row) {
 		compared_fill(compared, from->row, is_end(measure), out);

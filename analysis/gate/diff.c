@@ -18,7 +18,7 @@ struct diffing {
 	uint64_t least_bytes;
 };
 
-static uint64_t bytes_of(const struct diffing *diffing, const struct baseline_site *site)
+static uint64_t diff_bytes_of(const struct diffing *diffing, const struct baseline_site *site)
 {
 	if (!site)
 		return 0;
@@ -67,10 +67,10 @@ static void name_row(const struct diffing *diffing, const struct baseline_site *
 		out->identity = gone;
 }
 
-static void add_row(const struct diffing *diffing, const struct baseline_site *before,
-		    const struct baseline_site *now)
+static void add_diff_row(const struct diffing *diffing, const struct baseline_site *before,
+			 const struct baseline_site *now)
 {
-	uint64_t old = bytes_of(diffing, before), new = bytes_of(diffing, now);
+	uint64_t old = diff_bytes_of(diffing, before), new = diff_bytes_of(diffing, now);
 	struct gate_diff *out = diffing->out;
 	struct diff_row *row = &out->rows[out->row_count];
 
@@ -96,7 +96,7 @@ static struct match_side *sides_of(const struct diffing *diffing,
 	for (size_t i = 0; i < figures->site_count; i++)
 		sides[i] = (struct match_side){ figures->sites[i].identity,
 						figures->sites[i].group,
-						bytes_of(diffing, &figures->sites[i]) };
+						diff_bytes_of(diffing, &figures->sites[i]) };
 	return sides;
 }
 
@@ -133,11 +133,11 @@ static void diff_sites(const struct diffing *diffing)
 			match = &old->sites[found[i]];
 			taken[found[i]] = true;
 		}
-		add_row(diffing, match, &new->sites[i]);
+		add_diff_row(diffing, match, &new->sites[i]);
 	}
 	for (size_t i = 0; i < old->site_count; i++)
 		if (!taken[i])
-			add_row(diffing, &old->sites[i], NULL);
+			add_diff_row(diffing, &old->sites[i], NULL);
 	if (out->row_count)
 		qsort(out->rows, out->row_count, sizeof *out->rows, biggest_first);
 	free(taken);

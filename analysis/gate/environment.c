@@ -26,7 +26,7 @@ static void add_word(struct words *words, const char *word)
 		snprintf(words->items[words->count++], WORD_BYTES, "%s", word);
 }
 
-static const char *join(struct words *words, struct arena *arena)
+static const char *join_texts(struct words *words, struct arena *arena)
 {
 	char text[TEXT_BYTES] = "";
 
@@ -51,7 +51,7 @@ static void take_gpus(const struct facts *facts, struct arena *arena,
 			out->gpu_bytes =
 				known_or_zero(out->gpu_bytes) + facts->devices[i].total_bytes;
 	}
-	out->gpu = join(&names, arena);
+	out->gpu = join_texts(&names, arena);
 }
 
 static void take_frameworks(const struct facts *facts, struct arena *arena,
@@ -68,7 +68,7 @@ static void take_frameworks(const struct facts *facts, struct arena *arena,
 			add_word(&names, word);
 		}
 	}
-	out->frameworks = join(&names, arena);
+	out->frameworks = join_texts(&names, arena);
 }
 
 static const char *driver_of(const struct facts *facts, struct arena *arena)

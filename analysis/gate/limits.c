@@ -294,7 +294,7 @@ bool limits_file_find(char *path, size_t bytes)
 }
 
 /* Without blanks at both ends, in place. */
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
 	size_t length;
 
@@ -322,8 +322,8 @@ static char *baseline_value(char *line)
 
 	if (strncmp(line, "baseline", key) != 0)
 		return NULL;
-	line = trim(line + key);
-	return *line == '=' ? trim(line + 1) : NULL;
+	line = trim_blanks(line + key);
+	return *line == '=' ? trim_blanks(line + 1) : NULL;
 }
 
 /* A relative path is relative to the directory of the file. */
@@ -371,7 +371,7 @@ static int take_section(struct limits_file *file, char *line, unsigned number, c
 		return -1;
 	}
 	line[length - 1] = 0;
-	line = trim(line + 1);
+	line = trim_blanks(line + 1);
 	ours = was_recorded(file, line);
 	file->has_own_section |= ours;
 	if (!ours)
@@ -390,7 +390,7 @@ static int read_lines(struct limits_file *file, FILE *in, char *error, size_t er
 	while (status >= 0 && getline(&line, &room, in) >= 0) {
 		number++;
 		drop_comment(line);
-		text = trim(line);
+		text = trim_blanks(line);
 		if (*text == '[')
 			status = ours = take_section(file, text, number, error, error_bytes);
 		else if ((baseline = baseline_value(text)) && ours)

@@ -36,7 +36,7 @@ static int by_group_and_size(const void *a, const void *b)
 			       most_of(left->peak_bytes, left->end_bytes));
 }
 
-static int by_identity(const void *a, const void *b)
+static int by_site_identity(const void *a, const void *b)
 {
 	const struct measured_site *left = a, *right = b;
 
@@ -64,10 +64,10 @@ static void merge_sites(struct measured *out)
 	size_t kept = 0;
 
 	if (out->site_count)
-		qsort(out->sites, out->site_count, sizeof *out->sites, by_identity);
+		qsort(out->sites, out->site_count, sizeof *out->sites, by_site_identity);
 	for (size_t i = 0; i < out->site_count; i++) {
 		struct measured_site *site = &out->sites[i], *last = &out->sites[kept - !!kept];
-		if (!kept || by_identity(last, site)) {
+		if (!kept || by_site_identity(last, site)) {
 			out->sites[kept++] = *site;
 			continue;
 		}
@@ -417,7 +417,7 @@ void measure_moment(struct measured *out, const struct facts *facts, struct symb
 static const struct gate_value unknown = { CUF_UNKNOWN, 0, CUF_UNKNOWN, "no phase has this name" };
 
 /* An estimate has no upper bound here, and proves nothing. */
-static struct gate_value value_of(const struct phase_amount *amount, bool at_end)
+static struct gate_value amount_value_of(const struct phase_amount *amount, bool at_end)
 {
 	uint64_t bytes = amount->need_bytes;
 
@@ -460,7 +460,7 @@ struct gate_value measure_phase(const struct measured *measured, enum gate_group
 		struct gate_value value;
 		if (strcmp(uses.items[i].name, phase) != 0)
 			continue;
-		value = value_of(&uses.items[i].amounts[group], at_end);
+		value = amount_value_of(&uses.items[i].amounts[group], at_end);
 		if (!any)
 			most = (struct gate_value){ .why = "" };
 		any = true;

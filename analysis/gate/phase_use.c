@@ -103,7 +103,7 @@ static int by_size(const void *a, const void *b)
 	return compare_numbers(left->stack.id, right->stack.id);
 }
 
-static struct fact_stack stack_of(const struct phase_use *use, const struct run_process *process,
+static struct fact_stack stack_in(const struct phase_use *use, const struct run_process *process,
 				  uint32_t id)
 {
 	struct fact_stack stack = { .process = use->process, .time_ns = CUF_UNKNOWN };
@@ -115,8 +115,8 @@ static struct fact_stack stack_of(const struct phase_use *use, const struct run_
 }
 
 /* Sites that freed more than they allocated are not to blame. */
-static void collect(const struct walk *walk, const struct phase_use *use, struct phase_site **sites,
-		    size_t *count, size_t *room)
+static void collect_held(const struct walk *walk, const struct phase_use *use,
+			 struct phase_site **sites, size_t *count, size_t *room)
 {
 	for (size_t i = 0; i < walk->count; i++)
 		for (int moment = 0; moment < 2; moment++) {
@@ -125,7 +125,7 @@ static void collect(const struct walk *walk, const struct phase_use *use, struct
 				continue;
 			xalloc_grow(sites, *count, room, sizeof **sites);
 			(*sites)[(*count)++] = (struct phase_site){
-				held->group, moment, stack_of(use, walk->process, held->stack),
+				held->group, moment, stack_in(use, walk->process, held->stack),
 				held->bytes[moment], held->blocks[moment],
 			};
 		}
@@ -162,7 +162,7 @@ static void read_sites(struct phase_use *use, const struct run_process *process,
 		hash_index_init(&walk.index, 64);
 		find_peaks(&walk);
 		add_up(&walk);
-		collect(&walk, use, &sites, &count, &room);
+		collect_held(&walk, use, &sites, &count, &room);
 		hash_index_fini(&walk.index);
 		free(walk.items);
 	}
@@ -180,7 +180,7 @@ static const char *const overwritten = "events were overwritten; record with a l
 static const char *const stacks_dropped = "call stacks were dropped; record with a larger --size";
 
 /* One process. The phases of it are items[0..span_count). */
-struct reading {
+struct use_reading {
 	const struct run_process *process;
 	struct phase_spans spans;
 	struct phase_use *items;
@@ -189,7 +189,7 @@ struct reading {
 };
 
 /* Live bytes of each group since the first event. */
-struct levels {
+struct held_now {
 	int64_t now[GROUP_MAX];
 	uint64_t place; /* changes so far */
 	struct extremes most[GROUP_MAX];
@@ -214,7 +214,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Marks are moments and have no bounds. */
-static void sort_bounds(struct reading *reading, enum changes_of of)
+static void sort_bounds(struct use_reading *reading, enum changes_of of)
 {
 	const struct phase_spans *spans = &reading->spans;
 
@@ -235,18 +235,18 @@ static void sort_bounds(struct reading *reading, enum changes_of of)
 		qsort(reading->bounds, reading->bound_count, sizeof *reading->bounds, by_place);
 }
 
-static bool is_of(enum changes_of of, enum gate_group group)
+static bool is_of_changes(enum changes_of of, enum gate_group group)
 {
 	return (of == CHANGES_HOST) == (group >= GROUP_HOST);
 }
 
-static void finish(struct phase_use *use, const struct start *start, const struct levels *levels,
-		   enum changes_of of)
+static void finish_use(struct phase_use *use, const struct start *start,
+		       const struct held_now *levels, enum changes_of of)
 {
 	for (int group = 0; group < GROUP_MAX; group++) {
 		struct phase_amount *amount = &use->amounts[group];
 		int64_t most;
-		if (!is_of(of, group))
+		if (!is_of_changes(of, group))
 			continue;
 		most = extremes_since(&levels->most[group], start->place + 1,
 				      start->level[group]);
@@ -258,7 +258,7 @@ static void finish(struct phase_use *use, const struct start *start, const struc
 	}
 }
 
-static void add_change(struct levels *levels, const struct change *change)
+static void add_change(struct held_now *levels, const struct change *change)
 {
 	levels->place++;
 	for (int group = 0; group < GROUP_MAX; group++) {
@@ -270,10 +270,10 @@ static void add_change(struct levels *levels, const struct change *change)
 }
 
 /* Each bound lies between two changes: after those with its own number. */
-static void follow(struct reading *reading, enum changes_of of)
+static void follow_changes(struct use_reading *reading, enum changes_of of)
 {
 	struct start *starts = xalloc_zeroed(reading->spans.count, sizeof *starts);
-	struct levels levels = { .place = 0 };
+	struct held_now levels = { .place = 0 };
 	struct changes changes;
 	struct change change;
 	size_t next = 0;
@@ -289,7 +289,7 @@ static void follow(struct reading *reading, enum changes_of of)
 		       (!more || reading->bounds[next].at < change.at); next++) {
 			size_t span = reading->bounds[next].span;
 			if (reading->bounds[next].is_end) {
-				finish(&reading->items[span], &starts[span], &levels, of);
+				finish_use(&reading->items[span], &starts[span], &levels, of);
 				continue;
 			}
 			memcpy(starts[span].level, levels.now, sizeof levels.now);
@@ -306,10 +306,10 @@ static void follow(struct reading *reading, enum changes_of of)
 
 /* ---- what the rings do not have ---- */
 
-static void forget(struct phase_use *use, enum changes_of of, const char *why)
+static void forget_use(struct phase_use *use, enum changes_of of, const char *why)
 {
 	for (int group = 0; group < GROUP_MAX; group++)
-		if (is_of(of, group))
+		if (is_of_changes(of, group))
 			use->amounts[group] =
 				(struct phase_amount){ CUF_UNKNOWN, 0, BASIS_NONE, why };
 }
@@ -325,7 +325,7 @@ static uint64_t first_host_ns(const struct reader *reader)
 	return event.time_ns;
 }
 
-static void judge_host(const struct reading *reading, const struct phase_span *span,
+static void judge_host(const struct use_reading *reading, const struct phase_span *span,
 		       struct phase_use *use, uint64_t since_ns)
 {
 	const struct cuf_header *header = &reading->process->reader->header;
@@ -335,16 +335,16 @@ static void judge_host(const struct reading *reading, const struct phase_span *s
 		basis = BASIS_OBSERVED;
 	use->amounts[GROUP_HOST].basis = use->amounts[GROUP_PYTHON].basis = basis;
 	if (header->options_host_mode == CUF_HOST_OFF)
-		forget(use, CHANGES_HOST, "host memory was not recorded (--host=off)");
+		forget_use(use, CHANGES_HOST, "host memory was not recorded (--host=off)");
 	else if (span->begin_ns < since_ns)
-		forget(use, CHANGES_HOST, overwritten);
+		forget_use(use, CHANGES_HOST, overwritten);
 	else if (header->lost[CUF_LOST_STACKS]) /* whose blocks they are is not known */
 		use->amounts[GROUP_PYTHON] = (struct phase_amount){
 			CUF_UNKNOWN, 0, BASIS_NONE, stacks_dropped };
 }
 
 /* Figures of phases that began before the oldest event of a ring are unknown. */
-static void judge(struct reading *reading)
+static void judge_use(struct use_reading *reading)
 {
 	const struct events *events = reading->process->events;
 	const struct cuf_header *header = &reading->process->reader->header;
@@ -357,13 +357,13 @@ static void judge(struct reading *reading)
 		const struct phase_span *span = &reading->spans.items[i];
 		judge_host(reading, span, &reading->items[i], since_ns);
 		if (span->begin_seq < since_seq)
-			forget(&reading->items[i], CHANGES_DEVICE, overwritten);
+			forget_use(&reading->items[i], CHANGES_DEVICE, overwritten);
 	}
 }
 
 /* ---- the phases themselves ---- */
 
-static const char *name_of(const struct meta *meta, uint32_t number)
+static const char *phase_name_of(const struct meta *meta, uint32_t number)
 {
 	for (size_t i = 0; i < meta->text_count; i++)
 		if (meta->texts[i].type == CUF_META_PHASE && meta->texts[i].number == number)
@@ -375,7 +375,7 @@ static struct phase_use use_of(const struct run_process *process, uint32_t index
 			       const struct phase_span *span)
 {
 	struct phase_use use = {
-		.name = name_of(&process->meta, span->name),
+		.name = phase_name_of(&process->meta, span->name),
 		.process = index,
 		.pid = process->reader->header.pid,
 		.depth = span->depth,
@@ -400,20 +400,20 @@ static bool is_asked_for(const struct phase_span *span, uint64_t id)
 		       span->source == CUF_PHASE_PROGRAM);
 }
 
-static void add_process(struct phase_uses *out, const struct run *run, uint32_t index, uint64_t id,
-			bool sites)
+static void add_one(struct phase_uses *out, const struct run *run, uint32_t index, uint64_t id,
+		    bool sites)
 {
 	struct run_process *process = &run->processes[index];
-	struct reading reading = { .process = process };
+	struct use_reading reading = { .process = process };
 	struct work_base base = { WORK_DEVICE, 0 };
 
 	spans_read(&reading.spans, process->events, &base);
 	reading.items = xalloc_zeroed(reading.spans.count, sizeof *reading.items);
 	for (size_t i = 0; i < reading.spans.count; i++)
 		reading.items[i] = use_of(process, index, &reading.spans.items[i]);
-	follow(&reading, CHANGES_DEVICE);
-	follow(&reading, CHANGES_HOST);
-	judge(&reading);
+	follow_changes(&reading, CHANGES_DEVICE);
+	follow_changes(&reading, CHANGES_HOST);
+	judge_use(&reading);
 	out->items = xalloc_resize(out->items, out->count + reading.spans.count,
 				   sizeof *out->items);
 	for (size_t i = 0; i < reading.spans.count; i++) {
@@ -433,7 +433,7 @@ void phase_uses_read(struct phase_uses *out, const struct run *run, uint64_t id,
 {
 	*out = (struct phase_uses){ .arena = arena_new() };
 	for (uint32_t i = 0; i < run->count; i++)
-		add_process(out, run, i, id, sites);
+		add_one(out, run, i, id, sites);
 }
 
 void phase_uses_free(struct phase_uses *uses)

@@ -79,7 +79,7 @@ struct parse {
 	size_t error_bytes;
 };
 
-static int fail(struct parse *parse, const char *what, const char *text)
+static int bad_line(struct parse *parse, const char *what, const char *text)
 {
 	snprintf(parse->error, parse->error_bytes, "%s:%u: %s '%.*s'", parse->name, parse->line,
 		 what, SHOWN, text);
@@ -107,16 +107,17 @@ static int add_rule(struct parse *parse, const char *text)
 	struct suppress_rule rule = { .reason = parse->reason, .until = parse->until };
 
 	if (!text[length])
-		return fail(parse, "expected KIND:PATTERN, not", text);
+		return bad_line(parse, "expected KIND:PATTERN, not", text);
 	rule.kind = arena_text(list->arena, text, length);
 	rule.text = text;
 	rule.pattern = text + length + 1;
 	if (!suppress_kind_find(rule.kind))
-		return fail(parse, "unknown kind of rule (expected leak, once, growth, incident, "
-				   "device, framework, pinned, managed, host or python):",
-			    rule.kind);
+		return bad_line(parse, "unknown kind of rule (expected leak, once, growth, "
+				       "incident, device, framework, pinned, managed, host or "
+				       "python):",
+				rule.kind);
 	if (!*rule.pattern)
-		return fail(parse, "the rule has no pattern:", text);
+		return bad_line(parse, "the rule has no pattern:", text);
 	rule.origin = "";
 	if (*parse->name)
 		rule.origin = arena_format(list->arena, "%s:%u", parse->name, parse->line);
@@ -138,7 +139,7 @@ static int take_setting(struct parse *parse, const char *text, const char **afte
 	if (*value == '"') {
 		end = strchr(++value, '"');
 		if (!end)
-			return fail(parse, "a quotation mark is missing after", text);
+			return bad_line(parse, "a quotation mark is missing after", text);
 	}
 	length = (size_t)(end - value);
 	*after = *end == '"' ? end + 1 : end;
@@ -146,11 +147,11 @@ static int take_setting(struct parse *parse, const char *text, const char **afte
 		parse->reason = arena_text(arena, value, length);
 	} else if (key == strlen("until") && !strncmp(text, "until", key)) {
 		if (!is_date(value, length))
-			return fail(parse, "expected until=YYYY-MM-DD, not", text);
+			return bad_line(parse, "expected until=YYYY-MM-DD, not", text);
 		parse->until = arena_text(arena, value, length);
 	} else {
-		return fail(parse, "expected until=DATE, reason=\"TEXT\" or KIND:PATTERN, not",
-			    text);
+		return bad_line(parse, "expected until=DATE, reason=\"TEXT\" or KIND:PATTERN, not",
+				text);
 	}
 	return 0;
 }

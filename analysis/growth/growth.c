@@ -154,11 +154,11 @@ static void place_marks(struct growth *growth)
 	}
 }
 
-struct candidate { int64_t net_bytes; size_t site; };
+struct suspect { int64_t net_bytes; size_t site; };
 
 static int by_net_bytes(const void *a, const void *b)
 {
-	const struct candidate *left = a, *right = b;
+	const struct suspect *left = a, *right = b;
 	if (left->net_bytes != right->net_bytes)
 		return compare_numbers(right->net_bytes, left->net_bytes);
 	return compare_numbers(left->site, right->site);
@@ -167,11 +167,11 @@ static int by_net_bytes(const void *a, const void *b)
 /* Only sites that hold more at the end than at the start can have a rising minimum. */
 static void choose_candidates(struct growth *growth)
 {
-	struct candidate *all = xalloc_zeroed(growth->sites.count, sizeof *all);
+	struct suspect *all = xalloc_zeroed(growth->sites.count, sizeof *all);
 	size_t count = 0;
 	for (size_t i = 0; i < growth->sites.count; i++)
 		if (growth->sites.items[i].net_bytes > 0)
-			all[count++] = (struct candidate){ growth->sites.items[i].net_bytes, i };
+			all[count++] = (struct suspect){ growth->sites.items[i].net_bytes, i };
 	if (count)
 		qsort(all, count, sizeof *all, by_net_bytes);
 	/* minima take 512 bytes a site, so only those that grew most have them */

@@ -18,7 +18,7 @@ enum {
 };
 
 /* The minimum of a site in each window, over time and over the work done. */
-struct series {
+struct growth_series {
 	double seconds[TREND_MAX]; /* since the first mark */
 	double cycle[TREND_MAX];   /* cycles of work since the first mark */
 	double bytes[TREND_MAX];
@@ -26,9 +26,9 @@ struct series {
 };
 
 /* The first mark of each window stands for its time. */
-static struct series series_of(const struct growth *growth, const struct site *site)
+static struct growth_series growth_series_of(const struct growth *growth, const struct site *site)
 {
-	struct series out = { .count = growth->windows };
+	struct growth_series out = { .count = growth->windows };
 	const struct site_floor *floor = &growth->floors[site->floor];
 	for (uint32_t w = 0; w < growth->windows; w++) {
 		uint32_t mark = growth->first_mark[w];
@@ -43,7 +43,7 @@ static struct series series_of(const struct growth *growth, const struct site *s
 
 /* Blocks may be freed late. Until eight of their lifetimes have passed, a rising minimum may be the
  * first of them. */
-static bool outlives_its_blocks(const struct site *site, const struct series *series)
+static bool outlives_its_blocks(const struct site *site, const struct growth_series *series)
 {
 	double mean_ms = ratio_or_zero((double)site->freed_age_ms, (double)site->free_count);
 	return site->free_count * 10 < site->alloc_count ||
@@ -120,7 +120,7 @@ static bool is_all_young(const struct growth *growth, const struct site *site)
 
 /* All the conditions of growth.h. Each one excludes a pattern that grows without being a leak. */
 static bool is_leak(const struct growth *growth, const struct site *site,
-		    const struct series *series, const struct trend_steps *steps)
+		    const struct growth_series *series, const struct trend_steps *steps)
 {
 	double floor_then = series->bytes[series->count * 3 / 4] - series->bytes[0];
 	return !site->holds_blocks && !is_of_threads(growth, site) && !is_all_young(growth, site) &&
@@ -137,7 +137,7 @@ static bool is_leak(const struct growth *growth, const struct site *site,
 
 /* The first step may be of many cycles, too small next to later ones to be found. Then it is left
  * out. Returns the number of points to skip. */
-static size_t lumped(const struct series *series)
+static size_t lumped(const struct growth_series *series)
 {
 	struct trend_steps rest;
 	if (series->count <= CYCLES_MIN + 2)
@@ -202,7 +202,7 @@ static enum fact_class class_by_shape(const struct site *site, const struct tren
 /* A site that does not rise from cycle to cycle is live, unless its blocks' ages tell otherwise:
  * all cycles may be of the start. What its line does is no matter to a cache that stands still. */
 static enum fact_class class_of(const struct growth *growth, const struct site *site,
-				const struct series *series)
+				const struct growth_series *series)
 {
 	size_t first = lumped(series);
 	struct trend_steps steps = trend_steps(series->bytes + first, series->count - first);
@@ -226,10 +226,10 @@ bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 		return false;
 	for (size_t i = 0; i < growth->sites.count; i++) {
 		const struct site *site = &growth->sites.items[i];
-		struct series series;
+		struct growth_series series;
 		if (site->floor == SITE_NONE)
 			continue;
-		series = series_of(growth, site);
+		series = growth_series_of(growth, site);
 		if (class_of(growth, site, &series) == CLASS_LEAK)
 			return true;
 	}
@@ -258,7 +258,7 @@ static uint64_t per_cycle_bytes(const struct growth *growth, const struct site *
 }
 
 /* The first third may have been filled at once. */
-static double pace_of(const struct series *series)
+static double pace_of(const struct growth_series *series)
 {
 	size_t last = series->count - 1, third = series->count / 3;
 	double middle, end;
@@ -285,7 +285,7 @@ static void judge_series(const struct growth *growth, const struct site *site,
 			 struct fact_site *out)
 {
 	struct trend_slope slope = { NAN, NAN, NAN }, per_cycle = slope;
-	struct series series = series_of(growth, site);
+	struct growth_series series = growth_series_of(growth, site);
 	struct survival_growth survival = survival_of(growth, site);
 	bool is_shown;
 

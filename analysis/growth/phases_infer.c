@@ -203,7 +203,7 @@ static void take_framework(struct framework_load *load, const struct cuf_event *
 	}
 }
 
-static bool take_row(void *state, const struct sweep_row *row)
+static bool phases_take_row(void *state, const struct sweep_row *row)
 {
 	struct look *look = state;
 
@@ -231,7 +231,7 @@ struct look *look_begin(const struct events *events, const char *const *hook_nam
 	look->hook_name_count = hook_name_count;
 	look->framework.least = INT64_MAX;
 	hash_index_init(&look->last_at, 0);
-	*consumer = (struct sweep_consumer){ take_row, look };
+	*consumer = (struct sweep_consumer){ phases_take_row, look };
 	return look;
 }
 
@@ -398,7 +398,7 @@ static bool finish_serving(struct serving *serving)
 	return true;
 }
 
-static int by_begin(const void *a, const void *b)
+static int by_inferred_begin(const void *a, const void *b)
 {
 	const struct inferred *left = a, *right = b;
 	return compare_numbers(left->begin_seq, right->begin_seq);
@@ -546,7 +546,7 @@ size_t look_end(struct look *look, struct inferred found[INFERRED_MAX])
 	if (count == 1 && !strcmp(look->found[0].name, "load"))
 		count = 0;
 	if (count)
-		qsort(look->found, count, sizeof *found, by_begin);
+		qsort(look->found, count, sizeof *found, by_inferred_begin);
 	memcpy(found, look->found, count * sizeof *found);
 	work_end(&look->serving.work);
 	cycles_free(look->serving.cycles);

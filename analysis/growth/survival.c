@@ -27,7 +27,7 @@ enum {
 #define SIGMAS_FAILURE 1.28            /* one in ten */
 #define SIGMAS_95 1.959964
 
-static void add_part(struct survival_part *sum, const struct survival_part *part)
+static void sum_part(struct survival_part *sum, const struct survival_part *part)
 {
 	sum->bytes += part->bytes;
 	sum->variance += part->variance;
@@ -71,7 +71,7 @@ unsigned survival_begin(const struct survival *survival)
 void survival_add(struct survival *survival, const struct survival *other)
 {
 	for (unsigned part = 0; part < SURVIVAL_PARTS; part++)
-		add_part(&survival->parts[part], &other->parts[part]);
+		sum_part(&survival->parts[part], &other->parts[part]);
 }
 
 /* ---- one stretch of the time, in equal bins ---- */
@@ -81,7 +81,7 @@ struct stretch {
 };
 
 /* The time without its first halves, as many as level. */
-static struct stretch stretch_of(const struct survival *survival, unsigned level)
+static struct stretch survival_stretch(const struct survival *survival, unsigned level)
 {
 	struct stretch out = { 0 };
 	for (unsigned part = level * HALF; part < SURVIVAL_PARTS; part++) {
@@ -90,7 +90,7 @@ static struct stretch stretch_of(const struct survival *survival, unsigned level
 		unsigned place = part - later * HALF;
 		for (; later > level; later--)
 			place = HALF + place / 2;
-		add_part(&out.bins[place], &survival->parts[part]);
+		sum_part(&out.bins[place], &survival->parts[part]);
 	}
 	return out;
 }
@@ -368,7 +368,7 @@ static struct survival_growth judge_from(const struct stretch *site, const struc
 struct survival_growth survival_judge(const struct survival *survival, const struct survival *total,
 				      const struct survival_time *time, bool is_failure)
 {
-	struct stretch site = stretch_of(survival, 0), all = stretch_of(total, 0);
+	struct stretch site = survival_stretch(survival, 0), all = survival_stretch(total, 0);
 	struct survival_growth out = judge_from(&site, &all, time, first_bin(&site),
 						 LATEST_BIN, is_failure);
 	unsigned from = begin_bin(&site), level = 0;
@@ -379,8 +379,8 @@ struct survival_growth survival_judge(const struct survival *survival, const str
 	while (from > LATEST_BIN && level < SURVIVAL_HALVINGS &&
 	       bin_s_of(time, level + 1) >= BIN_LEAST_S) {
 		level++;
-		site = stretch_of(survival, level);
-		all = stretch_of(total, level);
+		site = survival_stretch(survival, level);
+		all = survival_stretch(total, level);
 		from = begin_bin(&site);
 	}
 	if (!level && from < START_BINS)

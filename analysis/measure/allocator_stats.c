@@ -247,8 +247,8 @@ static bool is_of_failure(const struct fact_meta_text *text, uint64_t failed_ns)
  * the failure is better than what was read after it: the program may have ended in between, and an
  * interpreter then freed everything.
  */
-static bool is_better(const struct fact_meta_text *text, const struct fact_meta_text *than,
-		      uint64_t failed_ns)
+static bool is_better_text(const struct fact_meta_text *text, const struct fact_meta_text *than,
+			   uint64_t failed_ns)
 {
 	if (!than)
 		return true;
@@ -278,7 +278,7 @@ struct fact_allocator *allocator_stats_of(const struct meta *meta, uint64_t time
 			xalloc_grow(&texts, *count, &room, sizeof *texts);
 			texts[(*count)++] = NULL;
 		}
-		if (is_better(text, texts[at], failed_ns))
+		if (is_better_text(text, texts[at], failed_ns))
 			texts[at] = text;
 	}
 	kept = arena_zeroed(arena, *count, sizeof *kept);
@@ -296,7 +296,7 @@ const struct fact_meta_text *allocator_stats_memory(const struct meta *meta, uin
 	const struct fact_meta_text *found = NULL;
 	for (size_t i = 0; i < meta->text_count; i++)
 		if (meta->texts[i].type == CUF_META_MEMORY && in_time(&meta->texts[i], time_ns) &&
-		    is_better(&meta->texts[i], found, failed_ns))
+		    is_better_text(&meta->texts[i], found, failed_ns))
 			found = &meta->texts[i];
 	return found;
 }

@@ -19,19 +19,19 @@ static bool may_be_segment(const struct cuf_block *block)
 }
 
 /* Bytes of a block, cut at the end of the address space, so that ends cannot overflow. */
-static uint64_t cut(uint64_t addr, uint64_t bytes)
+static uint64_t cut_bytes(uint64_t addr, uint64_t bytes)
 {
 	uint64_t most = ((uint64_t)1 << CUF_KEY_SHIFT) - addr;
 	return least_of(bytes, most);
 }
 
 /* Splits the live set of the device into the framework's blocks and ranges that may hold them. */
-static void collect(const struct device_blocks *blocks, struct framework_map *map,
-		    size_t *range_room)
+static void collect_ranges(const struct device_blocks *blocks, struct framework_map *map,
+			   size_t *range_room)
 {
 	size_t at = 0, block_room = 0;
 	for (const struct cuf_block *block; (block = liveset_next(blocks->live, &at));) {
-		uint64_t addr = cuf_key_addr(block->key), bytes = cut(addr, block->bytes);
+		uint64_t addr = cuf_key_addr(block->key), bytes = cut_bytes(addr, block->bytes);
 		if (block->device != blocks->device || !bytes ||
 		    (block->flags & CUF_EVENT_HOST_LOCATION))
 			continue;
@@ -89,7 +89,7 @@ static void collect_runs(const struct device_blocks *blocks, struct framework_ma
 	struct framework_range *run = NULL;
 	for (size_t i = 0; i < map_count; i++) {
 		const struct span *in = reservation_of(reservations, count, maps[i].addr);
-		uint64_t bytes = cut(maps[i].addr, maps[i].bytes), home = 0;
+		uint64_t bytes = cut_bytes(maps[i].addr, maps[i].bytes), home = 0;
 		uint32_t stack = maps[i].stack;
 		const struct cuf_block *block =
 			liveset_find(blocks->live, cuf_key(CUF_SPACE_MAPPING, maps[i].addr));
@@ -161,7 +161,7 @@ void framework_map_make(const struct device_blocks *blocks, struct framework_map
 {
 	size_t range_room = 0;
 	*out = (struct framework_map){ 0 };
-	collect(blocks, out, &range_room);
+	collect_ranges(blocks, out, &range_room);
 	collect_runs(blocks, out, &range_room);
 	/* by address, then by age */
 	sort_by_number(out->ranges, out->range_count, sizeof *out->ranges,

@@ -80,7 +80,7 @@ static bool has_range(unsigned kind)
 }
 
 /* Sequence numbers as keys of a liveset, which refuses 0 and 1. */
-static uint64_t key_of(uint64_t number) { return number + 2; }
+static uint64_t mark_key_of(uint64_t number) { return number + 2; }
 
 /*
  * Who holds each 2 MiB page, in chunks of 64. A block that covers a whole chunk is noted once:
@@ -88,13 +88,13 @@ static uint64_t key_of(uint64_t number) { return number + 2; }
  * a recording in which every event covers terabytes ends in time. An honest one needs far fewer.
  */
 enum { CHUNK_PAGES = 64, CHUNKS_MAX = 1 << 18 }; /* 32 TiB: a damaged recording may have more */
-struct chunk {
+struct mark_chunk {
 	uint64_t seq;    /* of the block that covers all of it last; 0: none */
 	uint64_t *pages; /* by page, since then; 0: as seq; NULL: all are */
 };
 struct page_owners {
 	struct hash_index index; /* number of a chunk to a place in chunks, plus one */
-	struct chunk *chunks;
+	struct mark_chunk *chunks;
 	size_t count, room;
 	uint64_t budget;
 };
@@ -104,17 +104,17 @@ static void own_chunk(struct page_owners *owners, uint64_t number, size_t from, 
 		      uint64_t seq)
 {
 	uint32_t *place = hash_index_place(&owners->index, number);
-	struct chunk *chunk;
+	struct mark_chunk *chunk;
 
 	if (!*place) {
 		xalloc_grow(&owners->chunks, owners->count, &owners->room, sizeof *owners->chunks);
-		owners->chunks[owners->count++] = (struct chunk){ 0 };
+		owners->chunks[owners->count++] = (struct mark_chunk){ 0 };
 		*place = (uint32_t)owners->count;
 	}
 	chunk = &owners->chunks[*place - 1];
 	if (from == 0 && to == CHUNK_PAGES) {
 		free(chunk->pages);
-		*chunk = (struct chunk){ .seq = seq };
+		*chunk = (struct mark_chunk){ .seq = seq };
 		return;
 	}
 	if (!chunk->pages)
@@ -146,7 +146,7 @@ static uint64_t owner_at(const struct page_owners *owners, uint64_t addr)
 {
 	uint64_t page = addr / CUF_PAGE_BYTES;
 	uint32_t place = hash_index_find(&owners->index, page / CHUNK_PAGES);
-	const struct chunk *chunk = place ? &owners->chunks[place - 1] : NULL;
+	const struct mark_chunk *chunk = place ? &owners->chunks[place - 1] : NULL;
 
 	if (chunk && chunk->pages && chunk->pages[page % CHUNK_PAGES])
 		return chunk->pages[page % CHUNK_PAGES];
@@ -198,7 +198,7 @@ static struct framework_marks *marks_new(const struct run_process *process)
 			own_pages(&owners, event.addr, event.bytes, event.seq);
 		} else if (event.kind == CUF_KIND_FRAMEWORK &&
 			   (owner = owner_at(&owners, event.addr))) {
-			struct cuf_block held = { .key = key_of(owner) };
+			struct cuf_block held = { .key = mark_key_of(owner) };
 			liveset_put(&marks->held, &held);
 		}
 	}
@@ -225,7 +225,7 @@ void framework_marks_set(struct framework_marks **marks, const struct run_proces
 		*marks = marks_new(process);
 	for (size_t i = 0; i < map->range_count; i++)
 		map->ranges[i].is_segment |=
-			liveset_find(&(*marks)->held, key_of(map->ranges[i].seq)) != NULL;
+			liveset_find(&(*marks)->held, mark_key_of(map->ranges[i].seq)) != NULL;
 	mark_siblings(map);
 }
 

@@ -96,8 +96,8 @@ struct weighed {
 };
 
 /* Adds it to its site and to all, weighted by its chance; sign -1 subtracts it. */
-static void add(struct site *site, struct heap_totals *all, const struct weighed *block,
-		double sign)
+static void add_weighed(struct site *site, struct heap_totals *all, const struct weighed *block,
+			double sign)
 {
 	double chance = host_weight_chance(block->bytes, block->mean_bytes),
 	       weight = (double)block->bytes / chance,
@@ -121,12 +121,12 @@ void heap_undo(const struct reader *reader, const struct host_event *event, stru
 	int sign = host_event_sign(event->op);
 
 	if (sign && event->bytes)
-		add(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
-			      reader_call_site(reader, event->stack)),
-		    out,
-		    &(struct weighed){ event->bytes, event->sample_mean_bytes,
-				       cuf_address_is_python(event->addr, event->bytes) },
-		    -sign);
+		add_weighed(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
+				      reader_call_site(reader, event->stack)),
+			    out,
+			    &(struct weighed){ event->bytes, event->sample_mean_bytes,
+					       cuf_address_is_python(event->addr, event->bytes) },
+			    -sign);
 }
 
 void heap_settle(struct sites *sites, struct heap_totals *out)
@@ -147,7 +147,7 @@ void heap_settle(struct sites *sites, struct heap_totals *out)
 static void count_live(struct site *site, struct heap_totals *out, const struct heap_block *block,
 		       uint64_t mean_bytes)
 {
-	add(site, out, &(struct weighed){ block->bytes, mean_bytes, block->is_python }, 1);
+	add_weighed(site, out, &(struct weighed){ block->bytes, mean_bytes, block->is_python }, 1);
 	if (block->birth_ns < site->first_ns)
 		site->first_ns = block->birth_ns;
 	if (site->last_ns == CUF_UNKNOWN || block->birth_ns > site->last_ns)

@@ -135,15 +135,16 @@ uint64_t packed_bytes(const struct usage *usage, uint64_t free_bytes)
 }
 
 /* The table as it is built. sum: bytes of the rows that are in_sum. */
-struct rows {
+struct owner_list {
 	struct fact_owner_row *items;
 	size_t count;
 	uint64_t sum;
 };
 
 /* Appends a row that counts in the sum. owners_rows() allocates room for the largest table. */
-static struct fact_owner_row *add(struct rows *rows, enum fact_owner kind, uint64_t bytes,
-				  uint64_t count, enum fact_basis basis, uint32_t pid)
+static struct fact_owner_row *add_owner(struct owner_list *rows, enum fact_owner kind,
+					uint64_t bytes, uint64_t count, enum fact_basis basis,
+					uint32_t pid)
 {
 	struct fact_owner_row *row = &rows->items[rows->count++];
 	if (bytes == CUF_UNKNOWN)
@@ -161,7 +162,7 @@ static struct fact_owner_row *add(struct rows *rows, enum fact_owner kind, uint6
 	return row;
 }
 
-static int by_bytes(const void *a, const void *b)
+static int by_role_bytes(const void *a, const void *b)
 {
 	const struct role_sum *left = a, *right = b;
 	if (left->bytes != right->bytes)
@@ -175,7 +176,7 @@ static int by_bytes(const void *a, const void *b)
  * A kind of block: one row for each role, then one for blocks without a role and for bytes that
  * the roles do not account for. What is free inside segments has a row of its own.
  */
-static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_owner kind,
+static void add_blocks(struct owner_list *rows, const struct usage *usage, enum fact_owner kind,
 		       enum fact_basis basis)
 {
 	uint64_t left = subtract_to_zero(usage->bytes[kind], usage->slack_bytes[kind]), count = 0;
@@ -191,7 +192,7 @@ static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_o
 			count = sum->count;
 			continue;
 		}
-		row = add(rows, kind, bytes, sum->count, basis, usage->pid);
+		row = add_owner(rows, kind, bytes, sum->count, basis, usage->pid);
 		row->role = sum->role;
 		row->role_basis = sum->basis;
 		left -= bytes;
@@ -200,11 +201,11 @@ static void add_blocks(struct rows *rows, const struct usage *usage, enum fact_o
 	if (!any)
 		count = usage->count[kind];
 	if (!named || left || count)
-		add(rows, kind, left, count, basis, usage->pid);
+		add_owner(rows, kind, left, count, basis, usage->pid);
 }
 
 /* What is reserved and unused: the remainder of pages, of pools, and of a framework's segments. */
-static void add_slack(struct rows *rows, const struct owners_question *question)
+static void add_slack(struct owner_list *rows, const struct owners_question *question)
 {
 	const struct usage *usage = question->focus;
 	uint64_t pools = usage->bytes[OWNER_POOL_SLACK];
@@ -217,21 +218,21 @@ static void add_slack(struct rows *rows, const struct owners_question *question)
 	}
 	if (!usage->framework_known)
 		framework = CUF_UNKNOWN;
-	add(rows, OWNER_PAGE_ROUNDING, usage->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN,
-	    BASIS_INFERRED, usage->pid);
-	add(rows, OWNER_POOL_SLACK, pools, CUF_UNKNOWN, pools_basis, usage->pid);
-	add(rows, OWNER_FRAMEWORK_SLACK, framework, CUF_UNKNOWN, usage->framework_basis,
-	    usage->pid);
+	add_owner(rows, OWNER_PAGE_ROUNDING, usage->bytes[OWNER_PAGE_ROUNDING], CUF_UNKNOWN,
+		  BASIS_INFERRED, usage->pid);
+	add_owner(rows, OWNER_POOL_SLACK, pools, CUF_UNKNOWN, pools_basis, usage->pid);
+	add_owner(rows, OWNER_FRAMEWORK_SLACK, framework, CUF_UNKNOWN, usage->framework_basis,
+		  usage->pid);
 }
 
 /* The rows of the process that the table is about. exported_bytes: of the other recorded
  * processes. */
-static void add_focus(struct rows *rows, const struct owners_question *question,
+static void add_focus(struct owner_list *rows, const struct owners_question *question,
 		      uint64_t exported_bytes)
 {
 	const struct usage *usage = question->focus;
 	if (usage->role_count)
-		qsort(usage->roles, usage->role_count, sizeof *usage->roles, by_bytes);
+		qsort(usage->roles, usage->role_count, sizeof *usage->roles, by_role_bytes);
 	for (enum fact_owner kind = OWNER_DEVICE; kind <= OWNER_IMPORTED; kind++) {
 		enum fact_basis basis = question->basis;
 		size_t first = rows->count;
@@ -253,7 +254,7 @@ static void add_focus(struct rows *rows, const struct owners_question *question,
  * Inferred rows are cut when the rows exceed the total of the driver, in the order of this list.
  * Rows of blocks that the program allocated are never cut.
  */
-static void cut_to(struct rows *rows, uint64_t total_bytes)
+static void cut_to(struct owner_list *rows, uint64_t total_bytes)
 {
 	static const enum fact_owner softest[] = {
 		OWNER_FREE,    OWNER_PAGE_ROUNDING,   OWNER_POOL_SLACK,
@@ -274,7 +275,7 @@ static void cut_to(struct rows *rows, uint64_t total_bytes)
 }
 
 /* Other processes: what was recorded, or the figure of NVML, which includes their contexts. */
-static void add_others(struct rows *rows, const struct owners_question *question)
+static void add_others(struct owner_list *rows, const struct owners_question *question)
 {
 	for (size_t i = 0; i < question->other_count; i++) {
 		const struct usage *usage = &question->others[i];
@@ -286,7 +287,7 @@ static void add_others(struct rows *rows, const struct owners_question *question
 			bytes = usage->nvml_bytes;
 			basis = question->gpu_processes_basis;
 		}
-		row = add(rows, OWNER_OTHER_PROCESSES, bytes, CUF_UNKNOWN, basis, usage->pid);
+		row = add_owner(rows, OWNER_OTHER_PROCESSES, bytes, CUF_UNKNOWN, basis, usage->pid);
 		row->recorded = true;
 		row->by_nvml = more;
 		row->name = usage->name;
@@ -294,18 +295,18 @@ static void add_others(struct rows *rows, const struct owners_question *question
 	for (size_t i = 0; i < question->gpu_process_count; i++) {
 		const struct gpu_process *tenant = &question->gpu_processes[i];
 		struct fact_owner_row *row =
-			add(rows, OWNER_OTHER_PROCESSES, tenant->bytes, CUF_UNKNOWN,
-			    question->gpu_processes_basis, tenant->pid);
+			add_owner(rows, OWNER_OTHER_PROCESSES, tenant->bytes, CUF_UNKNOWN,
+				  question->gpu_processes_basis, tenant->pid);
 		row->name = tenant->name;
 		row->by_nvml = true;
 	}
 	if (!question->other_count && !question->gpu_process_count)
-		add(rows, OWNER_OTHER_PROCESSES, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_NONE, 0);
+		add_owner(rows, OWNER_OTHER_PROCESSES, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_NONE, 0);
 }
 
 /* What the driver allocated for itself around calls or, where NVML has a figure for the process,
  * what that leaves unexplained. */
-static void add_context(struct rows *rows, const struct usage *focus)
+static void add_context(struct owner_list *rows, const struct usage *focus)
 {
 	uint64_t bytes = focus->bytes[OWNER_CONTEXT];
 	uint64_t others = subtract_to_zero(usage_bytes(focus), bytes);
@@ -316,19 +317,19 @@ static void add_context(struct rows *rows, const struct usage *focus)
 		bytes = focus->nvml_bytes - others;
 	if (!bytes)
 		bytes = CUF_UNKNOWN;
-	row = add(rows, OWNER_CONTEXT, bytes, focus->count[OWNER_CONTEXT], BASIS_INFERRED,
-		  focus->pid);
+	row = add_owner(rows, OWNER_CONTEXT, bytes, focus->count[OWNER_CONTEXT], BASIS_INFERRED,
+			focus->pid);
 	row->by_nvml = more;
 }
 
 /* Free memory, and whatever the driver's total contains beyond all rows. Raises *total_bytes when
  * the rows still exceed it after cut_to. */
-static void add_rest(struct rows *rows, const struct owners_question *question,
+static void add_rest(struct owner_list *rows, const struct owners_question *question,
 		     uint64_t *total_bytes)
 {
 	struct fact_owner_row *unexplained =
-		add(rows, OWNER_UNEXPLAINED, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_INFERRED, 0);
-	add(rows, OWNER_FREE, question->free_bytes, CUF_UNKNOWN, question->free_basis, 0);
+		add_owner(rows, OWNER_UNEXPLAINED, CUF_UNKNOWN, CUF_UNKNOWN, BASIS_INFERRED, 0);
+	add_owner(rows, OWNER_FREE, question->free_bytes, CUF_UNKNOWN, question->free_basis, 0);
 	if (*total_bytes == CUF_UNKNOWN)
 		return;
 	cut_to(rows, *total_bytes);
@@ -347,11 +348,11 @@ struct fact_owner_row *owners_rows(const struct owners_question *question, struc
 {
 	const struct usage *focus = question->focus;
 	/* at most one row for each owner, role and process */
-	struct rows rows = { .items = arena_zeroed(arena,
-						   OWNER_MAX + focus->role_count +
-							   question->other_count +
-							   question->gpu_process_count,
-						   sizeof *rows.items) };
+	struct owner_list rows = { .items = arena_zeroed(arena,
+							 OWNER_MAX + focus->role_count +
+								 question->other_count +
+								 question->gpu_process_count,
+							 sizeof *rows.items) };
 	uint64_t exported = 0;
 	struct fact_owner_row *managed;
 	for (size_t i = 0; i < question->other_count; i++)

@@ -4,22 +4,22 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 
-static bool is_sane(const struct cuf_host_peak_site *site)
+static bool is_sane_site(const struct cuf_host_peak_site *site)
 {
 	return site->exact_bytes <= BYTES_SANE && site->weight_bytes <= BYTES_SANE &&
 	       site->sampled_bytes <= site->weight_bytes &&
 	       !site->sampled_count == !site->sampled_bytes && site->is_python <= 1;
 }
 
-static bool is_whole(const struct cuf_host_peak *note)
+static bool is_whole_note(const struct cuf_host_peak *note)
 {
 	if (!note->number || !note->time_ns || note->live_bytes > BYTES_SANE ||
 	    note->site_count > CUF_PEAK_SITES)
 		return false;
 	for (uint64_t i = 0; i < note->site_count; i++)
-		if (!is_sane(&note->sites[i]))
+		if (!is_sane_site(&note->sites[i]))
 			return false;
-	return is_sane(&note->rest[0]) && is_sane(&note->rest[1]);
+	return is_sane_site(&note->rest[0]) && is_sane_site(&note->rest[1]);
 }
 
 bool peak_note_read(const struct reader *reader, struct cuf_host_peak *note)
@@ -28,7 +28,7 @@ bool peak_note_read(const struct reader *reader, struct cuf_host_peak *note)
 	for (uint64_t i = 0; i < reader_count(reader, CUF_SEC_HOST_PEAK); i++) {
 		struct cuf_host_peak other;
 		memcpy(&other, reader_at(reader, CUF_SEC_HOST_PEAK, i), sizeof other);
-		if (!is_whole(&other) || (any && other.number < note->number))
+		if (!is_whole_note(&other) || (any && other.number < note->number))
 			continue;
 		*note = other;
 		any = true;
@@ -37,8 +37,8 @@ bool peak_note_read(const struct reader *reader, struct cuf_host_peak *note)
 }
 
 /* Blocks of one call site are taken to be of their mean size. */
-static void add_site(struct site *site, const struct cuf_host_peak_site *noted,
-		     struct host_estimate *bytes, struct host_estimate *count)
+static void add_noted_site(struct site *site, const struct cuf_host_peak_site *noted,
+			   struct host_estimate *bytes, struct host_estimate *count)
 {
 	struct host_estimate sampled = { 0, 0, 0 };
 
@@ -69,10 +69,10 @@ void peak_note_add(const struct reader *reader, const struct cuf_host_peak *note
 			noted = &note->rest[i - note->site_count];
 		if (!noted->exact_bytes && !noted->weight_bytes)
 			continue;
-		add_site(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
-				   reader_call_site(reader, noted->stack)),
-			 noted, noted->is_python ? &out->python_bytes : &out->bytes,
-			 noted->is_python ? &out->python_count : &out->count);
+		add_noted_site(sites_get(sites, CUF_KIND_HOST, CUF_DEVICE_NONE,
+					 reader_call_site(reader, noted->stack)),
+			       noted, noted->is_python ? &out->python_bytes : &out->bytes,
+			       noted->is_python ? &out->python_count : &out->count);
 	}
 }
 

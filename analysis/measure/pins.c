@@ -51,8 +51,8 @@ static bool next_block(const struct reader *reader, const struct host_means *mea
 static uint64_t mix(uint64_t n) { return (n ^ n >> 29) * 0x9E3779B97F4A7C15ull >> 20; }
 
 /* The blocks of every skip-th window, so that a huge ledger needs no huge memory. */
-static struct block *collect(const struct reader *reader, const struct host_means *means,
-			     uint64_t window_bytes, size_t *count)
+static struct block *collect_blocks(const struct reader *reader, const struct host_means *means,
+				    uint64_t window_bytes, size_t *count)
 {
 	uint64_t at = 0, all = 0, skip;
 	struct block block, *blocks = NULL;
@@ -154,7 +154,7 @@ size_t host_pins_find(const struct reader *reader, const struct host_means *mean
 	while (mean_bytes && sweep.window_bytes < SAMPLES_IN_WINDOW * mean_bytes &&
 	       sweep.window_bytes < 1ull << 40)
 		sweep.window_bytes *= 2;
-	sweep.blocks = blocks = collect(reader, means, sweep.window_bytes, &sweep.count);
+	sweep.blocks = blocks = collect_blocks(reader, means, sweep.window_bytes, &sweep.count);
 	if (sweep.count)
 		qsort(blocks, sweep.count, sizeof *blocks, by_addr);
 	sites_init(&sweep.sites);

@@ -9,7 +9,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
-struct cursor {
+struct host_cursor {
 	size_t segment, end;
 	uint32_t record, used;
 	uint32_t tid;
@@ -28,7 +28,7 @@ enum { DROP_EVERY = 32 };
 struct host_stream {
 	const struct reader *reader;
 	struct lanes lanes;
-	struct cursor *cursors;
+	struct host_cursor *cursors;
 	struct lane_heap heap;
 	uint32_t stride;
 	struct host_event row[ROW];
@@ -38,7 +38,7 @@ struct host_stream {
 
 /* Each segment begins with its own base time, thread and sample mean, so it can be read without
  * those before it. */
-static void enter_segment(struct host_stream *stream, struct cursor *cursor)
+static void enter_segment(struct host_stream *stream, struct host_cursor *cursor)
 {
 	struct cuf_segment segment;
 	reader_decoded(stream->reader, CUF_SEC_HOST_RING, cursor->record);
@@ -64,7 +64,7 @@ static void drop_segments(struct host_stream *stream)
 
 /* Moves to the next event of the lane and stores its time; false: the end of the lane. TIME and
  * THREAD records change the state of the cursor only. */
-static bool advance(struct host_stream *stream, struct cursor *cursor, uint64_t *time_ns)
+static bool host_advance(struct host_stream *stream, struct host_cursor *cursor, uint64_t *time_ns)
 {
 	for (;;) {
 		while (cursor->record < cursor->used) {
@@ -115,19 +115,19 @@ struct host_stream *host_stream_after(const struct reader *reader, uint64_t time
 	stream->cursors = xalloc_zeroed(stream->lanes.lane_count, sizeof *stream->cursors);
 	lane_heap_init(&stream->heap, stream->lanes.lane_count);
 	for (size_t i = 0; i < stream->lanes.lane_count; i++) {
-		struct cursor *cursor = &stream->cursors[i];
+		struct host_cursor *cursor = &stream->cursors[i];
 		uint64_t first_ns;
 		cursor->segment = first_segment(&stream->lanes, i, time_ns);
 		cursor->end = stream->lanes.lanes[i].first + stream->lanes.lanes[i].count;
 		enter_segment(stream, cursor);
-		if (advance(stream, cursor, &first_ns))
+		if (host_advance(stream, cursor, &first_ns))
 			lane_heap_push(&stream->heap, (uint32_t)i, first_ns);
 	}
 	return stream;
 }
 
 /* Field by field into its place: a copy of small fields at once would stall the processor. */
-static void fill_event(struct host_event *event, const struct cursor *cursor, uint64_t time_ns)
+static void fill_event(struct host_event *event, const struct host_cursor *cursor, uint64_t time_ns)
 {
 	event->time_ns = time_ns;
 	event->addr = cuf_host_addr(cursor->event.word0);
@@ -146,13 +146,13 @@ static void fill_row(struct host_stream *stream)
 	stream->at = stream->count = 0;
 	while (stream->count < ROW && heap->count) {
 		uint32_t lane = heap->items[0];
-		struct cursor *cursor = &stream->cursors[lane];
+		struct host_cursor *cursor = &stream->cursors[lane];
 		uint64_t time_ns = heap->keys[lane], until_ns = lane_heap_second(heap);
 		bool more;
 
 		do {
 			fill_event(&stream->row[stream->count++], cursor, time_ns);
-			more = advance(stream, cursor, &time_ns);
+			more = host_advance(stream, cursor, &time_ns);
 		} while (more && time_ns <= until_ns && stream->count < ROW);
 		lane_heap_settle(heap, time_ns, !more);
 	}

@@ -231,7 +231,7 @@ static int by_addr(const void *a, const void *b)
 }
 
 /* Moves the arrays into the arena, so that one free frees all. */
-static void settle(struct walk *walk)
+static void settle_meta(struct walk *walk)
 {
 	struct meta *meta = walk->meta;
 	void *heap[] = { meta->modules, meta->functions, meta->texts, meta->readings };
@@ -271,7 +271,7 @@ void meta_read(struct meta *meta, const struct reader *reader, struct arena *are
 		read_record(&walk, &record);
 		at += record.bytes;
 	}
-	settle(&walk);
+	settle_meta(&walk);
 	free(walk.hook_names);
 }
 

@@ -215,7 +215,7 @@ static int unpack_all(struct unpacking *unpacking)
 
 /* ---- the pack ---- */
 
-static int fail(struct pack *pack, const char *path, int code, struct reader_error *error)
+static int fail_pack(struct pack *pack, const char *path, int code, struct reader_error *error)
 {
 	int system = code == READER_E_UNPACK || code == READER_E_OPEN ? errno : 0;
 
@@ -256,14 +256,14 @@ int pack_open(const char *path, struct pack **out, struct reader_error *error)
 	pack->names = xalloc_string("");
 	pack->fd = unnamed_file();
 	if (pack->fd < 0)
-		return fail(pack, path, READER_E_UNPACK, error);
+		return fail_pack(pack, path, READER_E_UNPACK, error);
 	fd = regular_file_open(path, 0, NULL);
 	if (fd < 0)
-		return fail(pack, path, READER_E_OPEN, error);
+		return fail_pack(pack, path, READER_E_OPEN, error);
 	code = unpack(pack, path, fd);
 	close(fd);
 	if (code)
-		return fail(pack, path, code, error);
+		return fail_pack(pack, path, code, error);
 	*out = pack;
 	return 0;
 }

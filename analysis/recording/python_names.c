@@ -8,11 +8,11 @@
 #include "analysis/base/xalloc.h"
 #include "interpose/abi/format.h"
 
-struct entry { uint32_t code; struct python_name name; };
+struct named_code { uint32_t code; struct python_name name; };
 
 struct python_names {
 	struct arena *arena;
-	struct entry *entries;
+	struct named_code *entries;
 	size_t count, room;
 };
 
@@ -27,7 +27,7 @@ static const char *next_line(struct arena *arena, const char **at)
 
 static int by_code(const void *a, const void *b)
 {
-	const struct entry *left = a, *right = b;
+	const struct named_code *left = a, *right = b;
 	return compare_numbers(left->code, right->code);
 }
 
@@ -38,7 +38,7 @@ struct python_names *python_names_of(const struct fact_meta_text *texts, size_t 
 	for (size_t i = 0; i < count; i++) {
 		const struct fact_meta_text *text = &texts[i];
 		const char *at = text->text;
-		struct entry *entry;
+		struct named_code *entry;
 		if (text->type != CUF_META_CODE)
 			continue;
 		xalloc_grow(&names->entries, names->count, &names->room, sizeof *names->entries);
@@ -64,8 +64,8 @@ void python_names_free(struct python_names *names)
 
 const struct python_name *python_names_find(const struct python_names *names, uint32_t code)
 {
-	const struct entry key = { .code = code };
-	const struct entry *found = NULL;
+	const struct named_code key = { .code = code };
+	const struct named_code *found = NULL;
 
 	if (names->count)
 		found = bsearch(&key, names->entries, names->count, sizeof key, by_code);

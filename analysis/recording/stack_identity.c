@@ -304,7 +304,7 @@ static void naming_fini(struct naming *naming)
 }
 
 /* What the place of a stack prints as; 0: it has none, or that depends on the time. */
-static uint32_t place_of(struct naming *naming, const uint64_t *addrs, uint32_t depth)
+static uint32_t naming_place(struct naming *naming, const uint64_t *addrs, uint32_t depth)
 {
 	uint32_t innermost = 0;
 
@@ -347,7 +347,7 @@ static uint32_t without_start(struct naming *naming, const uint64_t *addrs, uint
 /* A thread's creator is in a thread, too. Its stack may be joined, and so is looked at before. */
 enum { CREATORS_MAX = 4 };
 
-static void join(struct naming *naming, uint32_t id, uint32_t end, unsigned level)
+static void join_frames(struct naming *naming, uint32_t id, uint32_t end, unsigned level)
 {
 	uint32_t creator = reader_stack_creator(naming->reader, id), depth, more;
 	const uint64_t *addrs = frames_of(naming, id, &depth), *creators;
@@ -356,7 +356,7 @@ static void join(struct naming *naming, uint32_t id, uint32_t end, unsigned leve
 	if (!creator || creator >= end || !addrs || naming->joined[id] || level == CREATORS_MAX ||
 	    has_own_frame(naming, addrs, depth))
 		return;
-	join(naming, creator, end, level + 1);
+	join_frames(naming, creator, end, level + 1);
 	creators = frames_of(naming, creator, &more);
 	depth = without_start(naming, addrs, depth);
 	if (!creators || naming->joined[id] || depth + more > naming->joined_room)
@@ -382,7 +382,7 @@ static void join_creators(struct naming *naming, struct stack_identities *out)
 	naming->joints = xalloc_zeroed(out->count, sizeof *naming->joints);
 	naming->joined_room = JOINED_SHARE * reader_count(naming->reader, CUF_SEC_STACK_FRAMES);
 	for (uint32_t id = 1; id < out->count; id++)
-		join(naming, id, (uint32_t)out->count, 0);
+		join_frames(naming, id, (uint32_t)out->count, 0);
 }
 
 /* ---- identities ---- */
@@ -415,7 +415,7 @@ static void identify(struct naming *naming, struct stack_identities *out)
 		first = first_of(&of_hash, hash, id);
 		if (prints_alike(naming, first, id, addrs, depth))
 			out->call_sites[id] = first;
-		place = place_of(naming, addrs, depth);
+		place = naming_place(naming, addrs, depth);
 		if (place)
 			out->places[id] = first_of(&of_place, place, id);
 	}

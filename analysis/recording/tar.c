@@ -20,7 +20,7 @@ bool tar_header_is_zero(const struct tar_header *header)
 }
 
 /* Octal digits, with blanks before and a blank or zero behind; GNU has large numbers in binary. */
-static bool read_number(const char *field, size_t bytes, uint64_t *number)
+static bool read_octal(const char *field, size_t bytes, uint64_t *number)
 {
 	bool is_binary = (*field & 0x80) != 0;
 	uint64_t sum = 0;
@@ -56,7 +56,7 @@ bool tar_header_is_valid(const struct tar_header *header)
 {
 	uint64_t sum;
 
-	return read_number(header->checksum, sizeof header->checksum, &sum) &&
+	return read_octal(header->checksum, sizeof header->checksum, &sum) &&
 	       sum == sum_of(header);
 }
 
@@ -67,7 +67,7 @@ bool tar_header_is_file(const struct tar_header *header)
 
 bool tar_header_bytes(const struct tar_header *header, uint64_t *bytes)
 {
-	return read_number(header->size, sizeof header->size, bytes);
+	return read_octal(header->size, sizeof header->size, bytes);
 }
 
 void tar_header_name(const struct tar_header *header, char name[TAR_NAME_BYTES])

@@ -146,7 +146,7 @@ static bool inlined_child(Dwarf_Die *parent, Dwarf_Addr address, unsigned depth,
 }
 
 /* The attribute of the entry or of the abstract entry that it refers to. */
-static const char *string_of(Dwarf_Die *die, unsigned name)
+static const char *die_text(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 
@@ -155,10 +155,10 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
 
 static void name_frame(Dwarf_Die *die, struct debug_frame *frame)
 {
-	frame->linkage_name = string_of(die, DW_AT_linkage_name);
+	frame->linkage_name = die_text(die, DW_AT_linkage_name);
 	if (!frame->linkage_name)
-		frame->linkage_name = string_of(die, DW_AT_MIPS_linkage_name);
-	frame->name = string_of(die, DW_AT_name);
+		frame->linkage_name = die_text(die, DW_AT_MIPS_linkage_name);
+	frame->name = die_text(die, DW_AT_name);
 }
 
 /* The call site of an inlined function is the line of the frame around it. */

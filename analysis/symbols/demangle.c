@@ -11,7 +11,7 @@
 
 #define OPTIONS (DMGL_PARAMS | DMGL_ANSI)
 
-struct output {
+struct demangled {
 	char *text;
 	size_t bytes, capacity;
 	jmp_buf too_long;
@@ -20,9 +20,9 @@ struct output {
 /* The printer of libiberty cannot be stopped, and substitutions can double its output at every
  * step. So append leaves it by longjmp. The printer holds no heap memory: its state is on the
  * stack. */
-static void append(const char *piece, size_t bytes, void *opaque)
+static void append_text(const char *piece, size_t bytes, void *opaque)
 {
-	struct output *out = opaque;
+	struct demangled *out = opaque;
 
 	if (!bytes)
 		return; /* piece may be NULL */
@@ -37,20 +37,20 @@ static void append(const char *piece, size_t bytes, void *opaque)
 	out->text[out->bytes] = 0;
 }
 
-static bool demangled(const char *name, struct output *out)
+static bool demangled(const char *name, struct demangled *out)
 {
 	if (setjmp(out->too_long))
 		return false;
 	/* Rust's older scheme looks like C++ with a hash at the end, so Rust is tried first */
-	if (rust_demangle_callback(name, OPTIONS, append, out) && out->bytes)
+	if (rust_demangle_callback(name, OPTIONS, append_text, out) && out->bytes)
 		return true;
 	out->bytes = 0;
-	return cplus_demangle_v3_callback(name, OPTIONS, append, out) && out->bytes;
+	return cplus_demangle_v3_callback(name, OPTIONS, append_text, out) && out->bytes;
 }
 
 char *demangle(const char *name)
 {
-	struct output out = { 0 };
+	struct demangled out = { 0 };
 	char *plain = xstrdup(name);
 	char *version = strchr(plain, '@');
 

@@ -121,12 +121,12 @@ const char *function_name_start(const char *name)
 	return behind_marks(behind_type(name));
 }
 
-struct output {
+struct name_output {
 	char *text;
 	size_t bytes, used;
 };
 
-static void put(struct output *out, const char *text, size_t bytes)
+static void put_part(struct name_output *out, const char *text, size_t bytes)
 {
 	if (bytes > out->bytes - 1 - out->used)
 		bytes = out->bytes - 1 - out->used;
@@ -153,22 +153,22 @@ static const char *end_of_first(const char *text, const char *end)
 }
 
 /* "<Event, std::allocator<Event> >" as "<Event, ..>". */
-static void put_arguments(struct output *out, const char *text, const char *end, size_t kept)
+static void put_arguments(struct name_output *out, const char *text, const char *end, size_t kept)
 {
 	const char *first = end_of_first(text + 1, end - 1);
 
 	if ((size_t)(end - text) <= kept) {
-		put(out, text, (size_t)(end - text));
+		put_part(out, text, (size_t)(end - text));
 	} else if (first < end - 1 && (size_t)(first - text) <= kept) {
-		put(out, text, (size_t)(first - text));
-		put(out, ", ..>", 5);
+		put_part(out, text, (size_t)(first - text));
+		put_part(out, ", ..>", 5);
 	} else {
-		put(out, "<..>", 4);
+		put_part(out, "<..>", 4);
 	}
 }
 
 /* A part of a name, up to end. */
-static void put_name(struct output *out, const char *text, const char *end, size_t kept)
+static void put_short(struct name_output *out, const char *text, const char *end, size_t kept)
 {
 	const char *name = text;
 
@@ -177,7 +177,7 @@ static void put_name(struct output *out, const char *text, const char *end, size
 		const char *next = text + 1;
 
 		if (word) {
-			put(out, text, word);
+			put_part(out, text, word);
 			text += word;
 			continue;
 		}
@@ -192,7 +192,7 @@ static void put_name(struct output *out, const char *text, const char *end, size
 		if (*text == '<')
 			put_arguments(out, text, next, kept);
 		else if (strncmp(text, "[abi:", 5))
-			put(out, text, (size_t)(next - text));
+			put_part(out, text, (size_t)(next - text));
 		text = next;
 	}
 }
@@ -209,7 +209,7 @@ static const char *end_of_self(const char *text, const char *end)
 	return text < end ? text : end;
 }
 
-static void abridge(const char *name, size_t kept, struct output *out)
+static void abridge(const char *name, size_t kept, struct name_output *out)
 {
 	const char *start = behind_type(name), *rest = NULL, *self;
 
@@ -217,17 +217,17 @@ static void abridge(const char *name, size_t kept, struct output *out)
 		rest = behind_bracket(start);
 	if (rest && !strncmp(rest, "::", 2)) {
 		self = behind_marks(start);
-		put_name(out, self, end_of_self(self, rest - 1), kept);
+		put_short(out, self, end_of_self(self, rest - 1), kept);
 		start = rest;
 	}
-	put_name(out, start, start + strlen(start), kept);
+	put_short(out, start, start + strlen(start), kept);
 	if (!out->used)
-		put(out, name, strlen(name));
+		put_part(out, name, strlen(name));
 }
 
 void function_name_short(const char *name, char *out, size_t bytes)
 {
-	struct output output = { out, bytes, 0 };
+	struct name_output output = { out, bytes, 0 };
 
 	*out = 0;
 	abridge(name, ARGUMENTS_KEPT, &output);
@@ -249,7 +249,7 @@ static const char *behind_scope(const char *name)
 
 void function_name_fit(const char *name, size_t columns, char *out, size_t bytes)
 {
-	struct output output = { out, bytes, 0 };
+	struct name_output output = { out, bytes, 0 };
 	const char *rest = out;
 
 	function_name_short(name, out, bytes);

@@ -57,7 +57,7 @@ static bool id_equal(const struct search *search, const uint8_t *id, size_t byte
 }
 
 /* Compares the build-id of the file. On success search->found has the descriptor. */
-static bool judge(struct search *search, const char *path, int fd)
+static bool judge_file(struct search *search, const char *path, int fd)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	const void *id = NULL;
@@ -109,7 +109,7 @@ static bool try_path(struct search *search, const char *path)
 			       concat("cannot read ", path, ": ", why, NULL));
 		return false;
 	}
-	if (judge(search, path, fd))
+	if (judge_file(search, path, fd))
 		return true;
 	close(fd);
 	return false;
@@ -162,7 +162,7 @@ static bool try_debuginfod(struct search *search, const char *name)
 	    dwfl_module_report_build_id(module, search->build_id, search->build_id_bytes, 0) == 0)
 		fd = dwfl_build_id_find_elf(module, NULL, name, 0, &path, &elf);
 	if (fd >= 0) {
-		fits = judge(search, path ? path : name, fd);
+		fits = judge_file(search, path ? path : name, fd);
 		if (!fits)
 			close(fd);
 	}

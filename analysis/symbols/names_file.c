@@ -19,7 +19,7 @@ static void write_line(FILE *out, struct json_object *object)
 	json_object_put(object);
 }
 
-static struct json_object *text_of(const char *text)
+static struct json_object *json_of(const char *text)
 {
 	return text ? json_object_new_string(text) : NULL;
 }
@@ -39,8 +39,8 @@ static void write_module(FILE *out, const struct symbols_module *module)
 	json_object_object_add(object, "path", json_object_new_string(path_of(module)));
 	json_object_object_add(object, "build_id", json_object_new_string(id));
 	json_object_object_add(object, "state", json_object_new_int((int)module->file.state));
-	json_object_object_add(object, "reason", text_of(module->file.reason));
-	json_object_object_add(object, "constant", text_of(module->constant));
+	json_object_object_add(object, "reason", json_of(module->file.reason));
+	json_object_object_add(object, "constant", json_of(module->constant));
 	write_line(out, object);
 }
 
@@ -53,8 +53,8 @@ static void write_place(FILE *out, const struct place *place)
 		const struct symbols_frame *frame = &place->frames[i];
 		struct json_object *parts = json_object_new_array();
 
-		json_object_array_add(parts, text_of(frame->function));
-		json_object_array_add(parts, text_of(frame->file));
+		json_object_array_add(parts, json_of(frame->function));
+		json_object_array_add(parts, json_of(frame->file));
 		json_object_array_add(parts, json_object_new_int64(frame->line));
 		json_object_array_add(parts, json_object_new_boolean(frame->inlined));
 		json_object_array_add(parts, json_object_new_boolean(frame->hinted));

@@ -111,7 +111,7 @@ static size_t drop_aliases(struct symbol *list, size_t count)
 
 /* A function without a size (assembly) ends at the next symbol. Inside a sized function such a
  * symbol is only a label. */
-static void collect(struct symbol_table *table, const struct symbol *list, size_t count)
+static void collect_symbols(struct symbol_table *table, const struct symbol *list, size_t count)
 {
 	uint64_t sized_until = 0;
 
@@ -146,7 +146,7 @@ void symbol_table_load(struct symbol_table *table, Dwfl_Module *module)
 			count++;
 	qsort(list, count, sizeof *list, compare);
 	count = drop_aliases(list, count);
-	collect(table, list, count);
+	collect_symbols(table, list, count);
 	free(list);
 }
 

@@ -18,7 +18,7 @@
 
 const char *symbols_keep(struct symbols *symbols, const char *bytes, size_t count)
 {
-	struct text *text;
+	struct stored_text *text;
 
 	HASH_FIND(hh, symbols->texts, bytes, count, text);
 	if (!text) {
@@ -122,7 +122,7 @@ void symbols_free(struct symbols *symbols)
 {
 	struct symbols_module *module, *next_module;
 	struct file_names *file, *next_file;
-	struct text *text, *next_text;
+	struct stored_text *text, *next_text;
 
 	if (!symbols)
 		return;

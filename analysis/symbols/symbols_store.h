@@ -14,7 +14,7 @@
 #include "analysis/symbols/symbols.h"
 
 /* A text, kept once. */
-struct text { UT_hash_handle hh; char bytes[]; };
+struct stored_text { UT_hash_handle hh; char bytes[]; };
 
 struct place {
 	uint64_t elf_address;
@@ -56,7 +56,7 @@ struct symbols {
 	Dwfl *dwfl;
 	struct symbols_module *modules;
 	struct file_names *files;
-	struct text *texts;
+	struct stored_text *texts;
 };
 
 /* One copy of a text, for as long as the symbols live. */

@@ -14,7 +14,7 @@
 
 enum { LEVELS_BELOW = 3 };
 
-static void forget(struct finder *finder)
+static void forget_directories(struct finder *finder)
 {
 	for (size_t i = 0; i < finder->count; i++)
 		free(finder->directories[i].path);
@@ -23,7 +23,7 @@ static void forget(struct finder *finder)
 
 void finder_fini(struct finder *finder)
 {
-	forget(finder);
+	forget_directories(finder);
 	free(finder->directories);
 	*finder = (struct finder){ 0 };
 }
@@ -91,7 +91,7 @@ int finder_scan(struct finder *finder,
 	struct visit visit = { finder, found, state };
 	struct stat root;
 
-	forget(finder);
+	forget_directories(finder);
 	if (stat(finder->root, &root))
 		return -1;
 	if (S_ISDIR(root.st_mode)) {

@@ -277,8 +277,8 @@ static uint64_t available_bytes(void)
 }
 
 /* NULL: the process has ended, or the moment is that of a failure. */
-static const struct judgement *judge(struct pass_maker *maker, const struct facts *facts,
-				     const char *path, uint64_t now_ns)
+static const struct judgement *judge_now(struct pass_maker *maker, const struct facts *facts,
+					 const char *path, uint64_t now_ns)
 {
 	const struct fact_process *process = &facts->processes[facts->focus];
 	struct judge_seen seen = { .facts = facts, .now_ns = now_ns,
@@ -308,7 +308,8 @@ void pass_make(struct pass_maker *maker, struct pass *out, const char *path, uin
 		snprintf(out->error, sizeof out->error, "%s",
 			 error.system ? strerror(error.system) : reader_error_sentence(error.code));
 	} else {
-		copy_facts(facts, judge(maker, facts, path, out->begun_ns), maker->symbols, out);
+		copy_facts(facts, judge_now(maker, facts, path, out->begun_ns), maker->symbols,
+			   out);
 		facts_free(facts);
 		if (cut_guard_seen())
 			snprintf(out->error, sizeof out->error, "it was cut while it was read");

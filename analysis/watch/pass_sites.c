@@ -22,12 +22,12 @@ static enum watch_memory memory_of(const struct fact_site *site)
 	}
 }
 
-static bool is_same(const struct pass_site *a, const struct pass_site *b)
+static bool is_same_site(const struct pass_site *a, const struct pass_site *b)
 {
 	return a->memory == b->memory && a->device == b->device && !strcmp(a->name, b->name);
 }
 
-static void add(struct pass_site *to, const struct pass_site *from)
+static void add_pass_site(struct pass_site *to, const struct pass_site *from)
 {
 	to->bytes += from->bytes;
 	to->count += from->count;
@@ -65,8 +65,8 @@ static bool counts(const struct fact_site *site)
 	return site->bytes && !site->holds_blocks && site->kind < CUF_KIND_MAPPING;
 }
 
-static const struct live_site *judged(const struct judgement *judgement,
-				      const struct fact_site *site)
+static const struct live_site *judged_of(const struct judgement *judgement,
+					 const struct fact_site *site)
 {
 	for (size_t i = 0; judgement && i < judgement->site_count; i++)
 		if (judgement->sites[i].site == site)
@@ -77,7 +77,7 @@ static const struct live_site *judged(const struct judgement *judgement,
 static void judge_site(struct pass_site *out, const struct judgement *judgement,
 		       const struct fact_site *site)
 {
-	const struct live_site *live = judged(judgement, site);
+	const struct live_site *live = judged_of(judgement, site);
 
 	out->is_judged = live;
 	out->state = live ? live->state : LIVE_STEADY;
@@ -85,8 +85,8 @@ static void judge_site(struct pass_site *out, const struct judgement *judgement,
 	out->leak_bytes = out->is_leak ? site->bytes : 0;
 }
 
-static struct pass_site site_of(const struct facts *facts, const struct fact_site *site,
-				struct places *places)
+static struct pass_site pass_site_of(const struct facts *facts, const struct fact_site *site,
+				     struct places *places)
 {
 	struct pass_site out = {
 		.memory = memory_of(site),
@@ -133,15 +133,15 @@ void pass_sites_fill(struct pass *pass, const struct facts *facts,
 
 		if (!counts(site))
 			continue;
-		rows[count] = site_of(facts, site, places);
+		rows[count] = pass_site_of(facts, site, places);
 		judge_site(&rows[count], judgement, site);
 		note_request(pass, &rows[count], site);
-		for (at = 0; at < count && !is_same(&rows[at], &rows[count]); at++)
+		for (at = 0; at < count && !is_same_site(&rows[at], &rows[count]); at++)
 			;
 		if (at == count)
 			count++;
 		else
-			add(&rows[at], &rows[count]);
+			add_pass_site(&rows[at], &rows[count]);
 	}
 	qsort(rows, count, sizeof *rows, by_worth);
 	pass->site_count = count < PASS_SITES ? count : PASS_SITES;

@@ -78,7 +78,7 @@ static void take_pass(struct watch_process *process, const struct pass *pass, bo
 	show_sites(process);
 }
 
-static void finish(struct watch *watch, const struct pass *pass)
+static void finish_pass(struct watch *watch, const struct pass *pass)
 {
 	uint64_t now_ns = watch_now_ns();
 	/* what a pass costs sets when the next one may begin */
@@ -149,7 +149,7 @@ int watch_work(struct watch *watch)
 	uint64_t begin_ns;
 
 	if (worker_take(&watch->worker, pass))
-		finish(watch, pass);
+		finish_pass(watch, pass);
 	free(pass);
 	next = next_one(watch);
 	if (watch->worker.is_busy || !next)

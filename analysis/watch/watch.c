@@ -49,7 +49,7 @@ static void add_counters(struct watch_counters *to, const struct watch_counters 
 	add_numbers((uint64_t *)to, (const uint64_t *)from, sizeof *to / sizeof(uint64_t));
 }
 
-static struct watch_name *name_of(const struct watch *watch, const char *name)
+static struct watch_name *watch_name_of(const struct watch *watch, const char *name)
 {
 	for (size_t i = 0; i < watch->name_count; i++)
 		if (!strcmp(watch->names[i].name, name))
@@ -59,7 +59,7 @@ static struct watch_name *name_of(const struct watch *watch, const char *name)
 
 struct watch_counters watch_counters_of(const struct watch *watch, const char *name)
 {
-	const struct watch_name *known = name_of(watch, name);
+	const struct watch_name *known = watch_name_of(watch, name);
 	struct watch_counters sum = known ? known->sum : (struct watch_counters){ 0 };
 
 	for (size_t i = 0; i < watch->count; i++)
@@ -121,7 +121,7 @@ static void give_name(struct watch *watch, struct watch_process *process)
 		if (watch->processes[i] != process &&
 		    !strcmp(watch->processes[i]->name, process->name))
 			watch->processes[i]->is_succeeded = true;
-	if (name_of(watch, process->name))
+	if (watch_name_of(watch, process->name))
 		return;
 	xalloc_grow(&watch->names, watch->name_count, &watch->name_room, sizeof *watch->names);
 	watch->names[watch->name_count] = (struct watch_name){ 0 };
@@ -141,7 +141,7 @@ static void free_process(struct watch_process *process)
 static void drop_process(struct watch *watch, size_t index)
 {
 	struct watch_process *process = watch->processes[index];
-	struct watch_name *name = name_of(watch, process->name);
+	struct watch_name *name = watch_name_of(watch, process->name);
 
 	if (name)
 		add_counters(&name->sum, &process->counters);
@@ -175,7 +175,7 @@ static struct watch_process *process_at(const struct watch *watch, const char *p
 	return NULL;
 }
 
-static void note_unreadable(struct watch *watch, const char *path, const struct reader_error *error)
+static void note_failed(struct watch *watch, const char *path, const struct reader_error *error)
 {
 	if (watch->unreadable_count >= UNREADABLE_MAX)
 		return;
@@ -231,7 +231,7 @@ static void found(void *state, const char *path, ino_t inode)
 	if (code == READER_E_EMPTY || code == READER_E_UNBEGUN)
 		watch->is_pending = true;
 	else if (code && code != READER_E_MAGIC)
-		note_unreadable(watch, path, &error);
+		note_failed(watch, path, &error);
 	if (code)
 		return;
 	if (is_past(&levels)) {

@@ -90,7 +90,7 @@ static bool step_play(struct player *player, const struct trace_step *step)
 }
 
 /* The room is least where the model or the driver has most in use, so only then it is asked. */
-static void note_peak(struct player *player, uint64_t *peak_bytes)
+static void note_player_peak(struct player *player, uint64_t *peak_bytes)
 {
 	struct driver_figures driver = driver_look(player->driver);
 	struct model_figures model = player->model->look(player->state);
@@ -114,7 +114,7 @@ static void play_steps(struct player *player)
 			break;
 		}
 		if (step->op == TRACE_ALLOC || step->op == TRACE_REFUSED)
-			note_peak(player, &peak_bytes);
+			note_player_peak(player, &peak_bytes);
 		if (i % PROGRESS_STEPS == PROGRESS_STEPS - 1 && player->options->progress &&
 		    !player->options->progress(player->options->argument, i + 1)) {
 			player->result.why_not = "stopped";

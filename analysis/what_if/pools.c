@@ -128,7 +128,7 @@ static void gap_unmap(struct async_pool *pool, struct gap *gap, uint64_t keep)
 	pool->figures.reserved_bytes -= pages;
 }
 
-static void trim(struct async_pool *pool, uint64_t keep)
+static void trim_pool(struct async_pool *pool, uint64_t keep)
 {
 	struct gap *gap, *next;
 
@@ -138,7 +138,7 @@ static void trim(struct async_pool *pool, uint64_t keep)
 	}
 }
 
-static bool grow(struct async_pool *pool, uint64_t bytes)
+static bool grow_pool(struct async_pool *pool, uint64_t bytes)
 {
 	uint64_t pages = rounded(bytes, CUF_PAGE_BYTES);
 
@@ -167,9 +167,9 @@ static bool async_alloc(void *state, const struct model_request *request)
 
 	if (!bytes)
 		return true;
-	if (!gap && !grow(pool, bytes)) {
-		trim(pool, 0);
-		if (!grow(pool, bytes))
+	if (!gap && !grow_pool(pool, bytes)) {
+		trim_pool(pool, 0);
+		if (!grow_pool(pool, bytes))
 			return false;
 	}
 	if (!gap)
@@ -196,7 +196,7 @@ static void async_free(void *state, uint32_t block)
 	gap_unmap(pool, gap_join(pool, addr, bytes), pool->threshold_bytes);
 }
 
-static void async_empty(void *state) { trim(state, 0); }
+static void async_empty(void *state) { trim_pool(state, 0); }
 
 static struct model_figures async_look(const void *state)
 {
@@ -311,8 +311,8 @@ static uint64_t vmm_least(struct pool_use legacy)
 	return (uint64_t)((double)legacy.largest_bytes / LOOK_AHEAD);
 }
 
-static void add(struct trials *trials, const char *id, const char *typed, bool is_extra,
-		const char *why_not)
+static void offer(struct trials *trials, const char *id, const char *typed, bool is_extra,
+		  const char *why_not)
 {
 	trials_add(trials, (struct trial){ .kind = TRIAL_ALLOCATOR,
 					   .id = id,
@@ -330,19 +330,19 @@ void ggml_trials(struct trials *trials, const struct trace *trace)
 	const char *hidden = "the requests inside ggml's pool are not recorded";
 
 	if (vmm.peak_bytes)
-		add(trials, "ggml-legacy-pool", "ggml built with GGML_CUDA_NO_VMM=ON",
-		    !trials_is_notable(trace, vmm.peak_bytes),
-		    arena_format(trials->arena,
-				 "%s. Its legacy pool would need %s or more; this one needed %s",
-				 hidden, units_bytes(legacy_least(trace, vmm)).s,
-				 units_bytes(vmm.peak_bytes).s));
+		offer(trials, "ggml-legacy-pool", "ggml built with GGML_CUDA_NO_VMM=ON",
+		      !trials_is_notable(trace, vmm.peak_bytes),
+		      arena_format(trials->arena,
+				   "%s. Its legacy pool would need %s or more; this one needed %s",
+				   hidden, units_bytes(legacy_least(trace, vmm)).s,
+				   units_bytes(vmm.peak_bytes).s));
 	if (legacy.peak_bytes)
-		add(trials, "ggml-vmm-pool", "ggml built with GGML_CUDA_NO_VMM=OFF",
-		    !trials_is_notable(trace, legacy.peak_bytes),
-		    arena_format(trials->arena,
-				 "%s. Its pool of virtual memory would need %s to %s; this one "
-				 "needed %s",
-				 hidden, units_bytes(vmm_least(legacy)).s,
-				 units_bytes(legacy.peak_bytes + trace->granularity_bytes).s,
-				 units_bytes(legacy.peak_bytes).s));
+		offer(trials, "ggml-vmm-pool", "ggml built with GGML_CUDA_NO_VMM=OFF",
+		      !trials_is_notable(trace, legacy.peak_bytes),
+		      arena_format(trials->arena,
+				   "%s. Its pool of virtual memory would need %s to %s; this one "
+				   "needed %s",
+				   hidden, units_bytes(vmm_least(legacy)).s,
+				   units_bytes(legacy.peak_bytes + trace->granularity_bytes).s,
+				   units_bytes(legacy.peak_bytes).s));
 }

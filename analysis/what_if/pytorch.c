@@ -241,7 +241,7 @@ static bool should_split(const struct pytorch *pytorch, const struct caching_blo
 	return bytes < pytorch->max_split_bytes && rest > CACHING_SMALL_BYTES;
 }
 
-static struct caching_block *find(struct pytorch *pytorch, const struct search *search)
+static struct caching_block *find_block(struct pytorch *pytorch, const struct search *search)
 {
 	struct caching_block *block = take_free(pytorch, search);
 	if (block)
@@ -269,7 +269,7 @@ static bool pytorch_alloc(void *state, const struct model_request *request)
 	search.pool = caching_pool_of(&pytorch->caching, request->group, request->is_private,
 				      search.bytes <= CACHING_SMALL_BYTES);
 	search.segment_bytes = segment_for(pytorch, search.bytes);
-	block = find(pytorch, &search);
+	block = find_block(pytorch, &search);
 	if (!block)
 		return false;
 	if (should_split(pytorch, block, search.bytes))

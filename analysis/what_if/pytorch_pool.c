@@ -231,8 +231,8 @@ void block_split(struct caching *caching, struct caching_block *block, uint64_t 
 }
 
 /* Takes a free neighbour in, if it is one; it is no block of its own then. */
-static void merge(struct caching *caching, struct caching_block *block,
-		  struct caching_block *neighbour)
+static void merge_blocks(struct caching *caching, struct caching_block *block,
+			 struct caching_block *neighbour)
 {
 	if (!neighbour || neighbour->allocated || neighbour->mapped != block->mapped)
 		return;
@@ -254,8 +254,8 @@ static void merge(struct caching *caching, struct caching_block *block,
 void block_free(struct caching *caching, struct caching_block *block)
 {
 	block->allocated = false;
-	merge(caching, block, block->before);
-	merge(caching, block, block->after);
+	merge_blocks(caching, block, block->before);
+	merge_blocks(caching, block, block->after);
 	pool_insert(caching, block);
 }
 
@@ -321,8 +321,8 @@ static struct caching_block *map_block(struct caching *caching, struct caching_b
 	}
 	block->mapped = true;
 	reserved_add(caching, mapped);
-	merge(caching, block, block->before);
-	merge(caching, block, block->after);
+	merge_blocks(caching, block, block->before);
+	merge_blocks(caching, block, block->after);
 	pool_insert(caching, block);
 	return block;
 }
@@ -373,8 +373,8 @@ void expandable_unmap(struct caching *caching, struct caching_block *block)
 		pool_insert(caching, rest);
 	}
 	block->mapped = false;
-	merge(caching, block, block->before);
-	merge(caching, block, block->after);
+	merge_blocks(caching, block, block->before);
+	merge_blocks(caching, block, block->after);
 	pool_insert(caching, block);
 	for (uint64_t done = 0; done < bytes; done += unit)
 		driver_release(caching->driver, unit);

@@ -78,7 +78,7 @@ struct kept_blocks {
 	size_t most, count;
 };
 
-static void append(struct trace *trace, const struct trace_step *step)
+static void append_site(struct trace *trace, const struct trace_step *step)
 {
 	xalloc_grow(&trace->steps, trace->count, &trace->room, sizeof *trace->steps);
 	trace->steps[trace->count++] = *step;
@@ -93,7 +93,7 @@ static void make_way(struct trace *changed, struct kept_blocks *kept,
 	if (kept->count >= kept->most) {
 		oldest->op = TRACE_FREE;
 		oldest->time_ns = next->time_ns;
-		append(changed, oldest);
+		append_site(changed, oldest);
 	}
 	*oldest = *next;
 	kept->count++;
@@ -121,7 +121,7 @@ struct trace *bound_site(const struct trace *trace, const struct trial *trial, s
 		if (step->op == TRACE_ALLOC && step->stack == site.stack &&
 		    frees[step->block] == SIZE_MAX)
 			make_way(changed, &kept, step);
-		append(changed, step);
+		append_site(changed, step);
 	}
 	free(kept.ring);
 	free(frees);
@@ -201,17 +201,17 @@ static void drop_oldest(struct bounded *cache, uint64_t time_ns)
 	cache->bytes -= oldest.bytes;
 	oldest.op = TRACE_FREE;
 	oldest.time_ns = time_ns;
-	append(cache->changed, &oldest);
+	append_site(cache->changed, &oldest);
 }
 
-static void add_entry(struct bounded *cache, const struct trace_step *step)
+static void add_site_entry(struct bounded *cache, const struct trace_step *step)
 {
 	while (cache->first < cache->count && cache->bytes + step->bytes > cache->bytes_most)
 		drop_oldest(cache, step->time_ns);
 	xalloc_grow(&cache->entries, cache->count, &cache->room, sizeof *cache->entries);
 	cache->entries[cache->count++] = *step;
 	cache->bytes += step->bytes;
-	append(cache->changed, step);
+	append_site(cache->changed, step);
 }
 
 /* The program's own free; one of a block that the bound has freed already is left out. */
@@ -221,7 +221,7 @@ static void free_entry(struct bounded *cache, const struct trace_step *step)
 		return;
 	cache->is_gone[step->block] = true;
 	cache->bytes -= step->bytes;
-	append(cache->changed, step);
+	append_site(cache->changed, step);
 }
 
 struct trace *bound_cache(const struct trace *trace, const struct trial *trial,
@@ -244,11 +244,11 @@ struct trace *bound_cache(const struct trace *trace, const struct trial *trial,
 
 		if (step->op == TRACE_ALLOC && step->stack == site.stack) {
 			is_entry[step->block] = true;
-			add_entry(&cache, step);
+			add_site_entry(&cache, step);
 		} else if (step->op == TRACE_FREE && is_entry[step->block]) {
 			free_entry(&cache, step);
 		} else {
-			append(cache.changed, step);
+			append_site(cache.changed, step);
 		}
 	}
 	free(cache.entries);

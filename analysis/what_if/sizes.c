@@ -32,7 +32,7 @@ static bool is_request(const struct trace_step *step)
 	return step->stack && (step->op == TRACE_ALLOC || step->op == TRACE_REFUSED);
 }
 
-static struct sized_site *site_of(struct sized_sites *sites, uint32_t stack)
+static struct sized_site *sized_of(struct sized_sites *sites, uint32_t stack)
 {
 	uint32_t *number = hash_index_place(&sites->index, stack);
 
@@ -82,7 +82,7 @@ static void count_equal_rises(struct sized_sites *sites, const struct trace *tra
 
 		if (!is_request(step))
 			continue;
-		site = site_of(sites, step->stack);
+		site = sized_of(sites, step->stack);
 		site->equal_rises += site->last_bytes &&
 				     step->bytes == site->last_bytes + site->step_bytes;
 		site->last_bytes = step->bytes;
@@ -95,7 +95,7 @@ static void sites_read(struct sized_sites *sites, const struct trace *trace)
 	hash_index_init(&sites->index, 256);
 	for (size_t i = 0; i < trace->count; i++)
 		if (is_request(&trace->steps[i]))
-			note_size(site_of(sites, trace->steps[i].stack), trace->steps[i].bytes);
+			note_size(sized_of(sites, trace->steps[i].stack), trace->steps[i].bytes);
 	count_equal_rises(sites, trace);
 }
 
@@ -170,7 +170,7 @@ static struct trace *cap_sizes(const struct trace *trace, double most, bool of_c
 
 		if (!is_request(step))
 			continue;
-		site = site_of(&sites, step->stack);
+		site = sized_of(&sites, step->stack);
 		if (of_context && follows_context(site))
 			cap = site->least_bytes + (uint64_t)most * site->step_bytes;
 		if (!of_context && follows_batch(site))

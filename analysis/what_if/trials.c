@@ -81,7 +81,7 @@ static bool read_word(const char *text, const char *words, double *number)
 	return false;
 }
 
-static bool read_number(const struct model_setting *row, const char *text, double *number)
+static bool read_setting_number(const struct model_setting *row, const char *text, double *number)
 {
 	char *end;
 	*number = strtod(text, &end);
@@ -105,11 +105,11 @@ static bool read_value(const struct model_setting *row, const char *text, double
 		*number = (double)bytes;
 		return true;
 	case SETTING_MIB:
-		if (!read_number(row, text, number))
+		if (!read_setting_number(row, text, number))
 			return false;
 		*number *= 1 << 20;
 		return true;
-	default: return read_number(row, text, number);
+	default: return read_setting_number(row, text, number);
 	}
 }
 

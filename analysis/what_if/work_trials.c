@@ -29,11 +29,11 @@ static struct trace *without_others(const struct trace *trace, const struct tria
 enum { EFFORT_FIX = 50, EFFORT_LESS = 60 };
 
 /* On the allocator as it was set. */
-static void add(struct trials *trials, const struct trace *trace, const char *id,
-		const char *typed, unsigned effort, bool is_extra,
-		struct trace *(*change)(const struct trace *, const struct trial *, struct arena *,
-					const char **),
-		double argument)
+static void propose(struct trials *trials, const struct trace *trace, const char *id,
+		    const char *typed, unsigned effort, bool is_extra,
+		    struct trace *(*change)(const struct trace *, const struct trial *,
+					    struct arena *, const char **),
+		    double argument)
 {
 	trials_add(trials, (struct trial){ .kind = TRIAL_WORK,
 					   .id = id,
@@ -46,21 +46,21 @@ static void add(struct trials *trials, const struct trace *trace, const char *id
 					   .argument = argument });
 }
 
-static void add_site(struct trials *trials, const struct trace *trace)
+static void add_trial_site(struct trials *trials, const struct trace *trace)
 {
 	struct gaining_site site = gaining_site_of(trace);
 
 	if (!site.stack || !trials_is_notable(trace, site.bytes))
 		return;
-	add(trials, trace, "without-growth",
-	    arena_format(trials->arena, "without what the fastest growing call site keeps (%s "
-					"blocks, %s)",
-			 units_count(site.blocks).s, units_bytes(site.bytes).s),
-	    EFFORT_FIX, false, bound_site, 1);
-	add(trials, trace, "half-the-growth",
-	    arena_format(trials->arena, "with at most %s of these blocks at once",
-			 units_count(site.blocks / 2).s),
-	    EFFORT_FIX, true, bound_site, (double)(site.blocks / 2));
+	propose(trials, trace, "without-growth",
+		arena_format(trials->arena, "without what the fastest growing call site keeps (%s "
+					    "blocks, %s)",
+			     units_count(site.blocks).s, units_bytes(site.bytes).s),
+		EFFORT_FIX, false, bound_site, 1);
+	propose(trials, trace, "half-the-growth",
+		arena_format(trials->arena, "with at most %s of these blocks at once",
+			     units_count(site.blocks / 2).s),
+		EFFORT_FIX, true, bound_site, (double)(site.blocks / 2));
 }
 
 /* Bytes that were missing at the request that failed, for blocks without gaps; 0: none, unknown. */
@@ -87,10 +87,10 @@ static void add_loaded_share(struct trials *trials, const struct trace *trace, u
 
 	if (!missing || missing >= loaded)
 		return;
-	add(trials, trace, "loaded-fits",
-	    arena_format(trials->arena, "of what was loaded at the start (now %s)",
-			 units_bytes(loaded).s),
-	    EFFORT_LESS, false, scale_loaded, (double)(loaded - missing) / (double)loaded);
+	propose(trials, trace, "loaded-fits",
+		arena_format(trials->arena, "of what was loaded at the start (now %s)",
+			     units_bytes(loaded).s),
+		EFFORT_LESS, false, scale_loaded, (double)(loaded - missing) / (double)loaded);
 	trials->rows[trials->count - 1].searched = "weights";
 }
 
@@ -100,20 +100,20 @@ static void add_sizes(struct trials *trials, const struct trace *trace)
 
 	if (trials_is_notable(trace, loaded)) {
 		add_loaded_share(trials, trace, loaded);
-		add(trials, trace, "loaded-quarter-less",
-		    arena_format(trials->arena, "25%% less loaded at the start (now %s)",
-				 units_bytes(loaded).s),
-		    EFFORT_LESS, true, scale_loaded, 0.75);
-		add(trials, trace, "loaded-half",
-		    arena_format(trials->arena, "half as much loaded at the start (now %s)",
-				 units_bytes(loaded).s),
-		    EFFORT_LESS, true, scale_loaded, 0.5);
+		propose(trials, trace, "loaded-quarter-less",
+			arena_format(trials->arena, "25%% less loaded at the start (now %s)",
+				     units_bytes(loaded).s),
+			EFFORT_LESS, true, scale_loaded, 0.75);
+		propose(trials, trace, "loaded-half",
+			arena_format(trials->arena, "half as much loaded at the start (now %s)",
+				     units_bytes(loaded).s),
+			EFFORT_LESS, true, scale_loaded, 0.5);
 	}
 	if (trials_is_notable(trace, largest))
-		add(trials, trace, "largest-half",
-		    arena_format(trials->arena, "the largest request half as large (now %s)",
-				 units_bytes(largest).s),
-		    EFFORT_LESS, true, scale_largest, 0.5);
+		propose(trials, trace, "largest-half",
+			arena_format(trials->arena, "the largest request half as large (now %s)",
+				     units_bytes(largest).s),
+			EFFORT_LESS, true, scale_largest, 0.5);
 }
 
 static void add_threads(struct trials *trials, const struct trace *trace)
@@ -122,15 +122,15 @@ static void add_threads(struct trials *trials, const struct trace *trace)
 
 	if (busy < 2)
 		return;
-	add(trials, trace, "one-at-once",
-	    arena_format(trials->arena, "one request at once (now %s threads)",
-			 units_count(busy).s),
-	    EFFORT_LESS, false, limit_threads, 1);
+	propose(trials, trace, "one-at-once",
+		arena_format(trials->arena, "one request at once (now %s threads)",
+			     units_count(busy).s),
+		EFFORT_LESS, false, limit_threads, 1);
 	if (busy >= 4)
-		add(trials, trace, "half-at-once",
-		    arena_format(trials->arena, "at most %s requests at once (now %s threads)",
-				 units_count(busy / 2).s, units_count(busy).s),
-		    EFFORT_LESS, true, limit_threads, (double)(busy / 2));
+		propose(trials, trace, "half-at-once",
+			arena_format(trials->arena, "at most %s requests at once (now %s threads)",
+				     units_count(busy / 2).s, units_count(busy).s),
+			EFFORT_LESS, true, limit_threads, (double)(busy / 2));
 }
 
 static void add_cache(struct trials *trials, const struct trace *trace)
@@ -139,11 +139,11 @@ static void add_cache(struct trials *trials, const struct trace *trace)
 
 	if (!site.stack || !trials_is_notable(trace, site.bytes))
 		return;
-	add(trials, trace, "cache-half",
-	    arena_format(trials->arena, "the largest cache with at most %s (now %s blocks, %s)",
-			 units_bytes(site.bytes / 2).s, units_count(site.blocks).s,
-			 units_bytes(site.bytes).s),
-	    EFFORT_LESS, true, bound_cache, (double)(site.bytes / 2));
+	propose(trials, trace, "cache-half",
+		arena_format(trials->arena, "the largest cache with at most %s (now %s blocks, %s)",
+			     units_bytes(site.bytes / 2).s, units_count(site.blocks).s,
+			     units_bytes(site.bytes).s),
+		EFFORT_LESS, true, bound_cache, (double)(site.bytes / 2));
 }
 
 /* Contexts and batches half as long. */
@@ -152,28 +152,29 @@ static void add_lengths(struct trials *trials, const struct trace *trace)
 	uint64_t steps = context_steps_of(trace), unit, batch = batch_of(trace, &unit);
 
 	if (steps >= 2)
-		add(trials, trace, "context-half",
-		    arena_format(trials->arena, "contexts of at most %s steps (the longest had %s)",
-				 units_count(steps / 2).s, units_count(steps).s),
-		    EFFORT_LESS, false, cap_context, (double)(steps / 2));
+		propose(trials, trace, "context-half",
+			arena_format(trials->arena, "contexts of at most %s steps (the longest had "
+				     "%s)",
+				     units_count(steps / 2).s, units_count(steps).s),
+			EFFORT_LESS, false, cap_context, (double)(steps / 2));
 	if (batch >= 2)
-		add(trials, trace, "batch-half",
-		    arena_format(trials->arena, "batch=%s: requests of at most %s (the largest had "
-						"%s, %s times %s)",
-				 units_count(batch / 2).s, units_bytes(batch / 2 * unit).s,
-				 units_bytes(batch * unit).s, units_count(batch).s,
-				 units_bytes(unit).s),
-		    EFFORT_LESS, false, cap_batch, (double)(batch / 2));
+		propose(trials, trace, "batch-half",
+			arena_format(trials->arena, "batch=%s: requests of at most %s (the largest "
+				     "had %s, %s times %s)",
+				     units_count(batch / 2).s, units_bytes(batch / 2 * unit).s,
+				     units_bytes(batch * unit).s, units_count(batch).s,
+				     units_bytes(unit).s),
+			EFFORT_LESS, false, cap_batch, (double)(batch / 2));
 }
 
 static void add_others(struct trials *trials, const struct trace *trace)
 {
 	if (!is_known(trace->others_bytes) || !trials_is_notable(trace, trace->others_bytes))
 		return;
-	add(trials, trace, "no-tenant",
-	    arena_format(trials->arena, "without other processes on the device (at least %s)",
-			 units_bytes(trace->others_bytes).s),
-	    EFFORT_FIX, false, without_others, 0);
+	propose(trials, trace, "no-tenant",
+		arena_format(trials->arena, "without other processes on the device (at least %s)",
+			     units_bytes(trace->others_bytes).s),
+		EFFORT_FIX, false, without_others, 0);
 }
 
 /* ---- what a user types ---- */
@@ -258,7 +259,7 @@ bool work_trial_parse(struct trial *trial, const struct trace *trace, const char
 
 void work_trials(struct trials *trials, const struct trace *trace)
 {
-	add_site(trials, trace);
+	add_trial_site(trials, trace);
 	add_sizes(trials, trace);
 	add_threads(trials, trace);
 	add_cache(trials, trace);

@@ -53,7 +53,7 @@ static struct opts_row *find_row(const struct opts *opts, const char *name)
 
 /* Tables that are shared with the recorder spell names with underscores. An option of an earlier
  * group hides one of the same name in a later group. */
-static void add_row(struct opts *opts, const struct opt_group *group, const struct opt *opt)
+static void add_opt_row(struct opts *opts, const struct opt_group *group, const struct opt *opt)
 {
 	struct opts_row *row = &opts->rows[opts->count];
 
@@ -76,7 +76,7 @@ void opts_init(struct opts *opts, const struct opt_group *const *groups)
 	for (; *groups; groups++)
 		for (size_t i = 0; i < (*groups)->count; i++)
 			if (!is_omitted(*groups, (*groups)->opts[i].name))
-				add_row(opts, *groups, &(*groups)->opts[i]);
+				add_opt_row(opts, *groups, &(*groups)->opts[i]);
 }
 
 /* ---- values ---- */

@@ -49,7 +49,7 @@ static void value_text(const struct event *event, char out[64])
 	rule_value_text(event->rule, event->sample.value, event->sample.share, out, 64);
 }
 
-static void add_text(struct json_object *to, const char *key, const char *text)
+static void add_event_text(struct json_object *to, const char *key, const char *text)
 {
 	char clean[PATH_MAX];
 
@@ -66,20 +66,20 @@ static int open_document(const struct event *event)
 	char text[64];
 
 	value_text(event, text);
-	add_text(top, "schema", "cuflight.watch/1");
-	add_text(top, "rule", event->rule->text);
-	add_text(top, "series", event->sample.series);
+	add_event_text(top, "schema", "cuflight.watch/1");
+	add_event_text(top, "rule", event->rule->text);
+	add_event_text(top, "series", event->sample.series);
 	json_object_object_add(top, "value", isfinite(value) ? json_object_new_double(value) :
 							       NULL);
-	add_text(top, "value_text", text);
+	add_event_text(top, "value_text", text);
 	json_object_object_add(top, "time_ns", json_object_new_uint64(event->time_ns));
-	add_text(top, "process", event->process);
+	add_event_text(top, "process", event->process);
 	json_object_object_add(top, "pid", event->has_process ?
 			       json_object_new_uint64(event->header.pid) : NULL);
-	add_text(top, "gpu", event->gpu);
-	add_text(top, "cause", event->cause);
-	add_text(top, "recording", event->recording);
-	add_text(top, "snapshot", event->snapshot);
+	add_event_text(top, "gpu", event->gpu);
+	add_event_text(top, "cause", event->cause);
+	add_event_text(top, "recording", event->recording);
+	add_event_text(top, "snapshot", event->snapshot);
 	if (fd >= 0) {
 		dprintf(fd, "%s\n", json_object_to_json_string_ext(top,
 								JSON_C_TO_STRING_NOSLASHESCAPE));
@@ -155,8 +155,8 @@ static _Noreturn void be_a_process(const struct event *event, char *const *args,
 	_exit(127);
 }
 
-static void start(struct actions *actions, const struct event *event, char *const *args,
-		  bool is_quiet)
+static void start_process(struct actions *actions, const struct event *event, char *const *args,
+			  bool is_quiet)
 {
 	actions->wrote = is_quiet ? memfd_create("cuflight-wrote", MFD_CLOEXEC) : -1;
 	actions->started_ns = watch_now_ns();
@@ -197,7 +197,7 @@ static void start_snapshot(struct actions *actions, struct event *event)
 	snprintf(warm_up, sizeof warm_up, "--warm-up=%s",
 		 actions->warm_up ? actions->warm_up : "300");
 	if (snapshots_name(snapshots, event->recording, event->snapshot, sizeof event->snapshot))
-		start(actions, event, args, true);
+		start_process(actions, event, args, true);
 }
 
 /* curl follows no redirection of its own accord. */
@@ -209,7 +209,7 @@ static void start_webhook(struct actions *actions, const struct event *event, ch
 			 (char *)"Content-Type: application/json", (char *)"--data-binary",
 			 (char *)"@-", (char *)"--url", address, NULL };
 
-	start(actions, event, args, true);
+	start_process(actions, event, args, true);
 }
 
 int signal_recorded(const struct cuf_header *header, int signal)
@@ -249,7 +249,7 @@ static void start_action(struct actions *actions, struct event *event,
 		start_snapshot(actions, event);
 		return;
 	case ACTION_EXEC:
-		start(actions, event, action->args, false);
+		start_process(actions, event, action->args, false);
 		return;
 	case ACTION_WEBHOOK:
 		start_webhook(actions, event, *action->args);

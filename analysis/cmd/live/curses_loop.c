@@ -18,7 +18,7 @@
 #include "analysis/cmd/live/curses_terminal.h"
 #include "analysis/cmd/live/snapshots.h"
 
-struct screen {
+struct shown {
 	struct watch *watch;
 	const struct screen_options *options;
 	struct state state;
@@ -70,7 +70,7 @@ static void stop(void)
 	renew();
 }
 
-static void answer_signals(struct screen *screen)
+static void answer_signals(struct shown *screen)
 {
 	struct signalfd_siginfo info;
 
@@ -144,7 +144,7 @@ static void answer_keys(struct state *state)
 
 /* ---- the loop ---- */
 
-static void begin_snapshot(struct screen *screen)
+static void begin_snapshot(struct shown *screen)
 {
 	const struct site_row *row = state_selected(&screen->state);
 	const struct top_process *process = row ? row->process : NULL;
@@ -163,7 +163,7 @@ static void begin_snapshot(struct screen *screen)
 			 "another snapshot is being written, or it cannot be begun");
 }
 
-static void take_frame(struct screen *screen)
+static void take_frame(struct shown *screen)
 {
 	struct top_frame frame;
 
@@ -174,7 +174,7 @@ static void take_frame(struct screen *screen)
 	screen->next_ns = watch_now_ns() + screen->options->every_ns;
 }
 
-static void draw(struct screen *screen)
+static void draw(struct shown *screen)
 {
 	draw_screen(&screen->drawing, &screen->state);
 	refresh();
@@ -190,7 +190,7 @@ static int milliseconds_until(uint64_t then_ns, int most)
 		       (int)((then_ns - now_ns) / 1000000 + 1) : most;
 }
 
-static void answer(struct screen *screen, const struct pollfd *fds)
+static void answer(struct shown *screen, const struct pollfd *fds)
 {
 	struct state *state = &screen->state;
 
@@ -208,7 +208,7 @@ static void answer(struct screen *screen, const struct pollfd *fds)
 		begin_snapshot(screen);
 }
 
-static void loop(struct screen *screen)
+static void loop(struct shown *screen)
 {
 	struct watch *watch = screen->watch;
 
@@ -233,13 +233,13 @@ static void loop(struct screen *screen)
 
 int screen_run(struct watch *watch, const struct screen_options *options)
 {
-	static struct screen screen;
+	static struct shown screen;
 	struct style style;
 
 	if (!terminal_open())
 		return -1;
 	style_init(&style, stdout, options->colour);
-	screen = (struct screen){ .watch = watch, .options = options, .signals = take_signals() };
+	screen = (struct shown){ .watch = watch, .options = options, .signals = take_signals() };
 	screen.drawing = (struct drawing){ .subject = options->subject,
 					   .has_colour = style.colour && terminal_colours(),
 					   .is_ascii = !style.utf8 };

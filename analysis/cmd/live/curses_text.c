@@ -31,7 +31,7 @@ static attr_t attributes_of(const struct drawing *drawing, enum tone tone)
 /* ---- cutting ---- */
 
 /* Columns of a character; what has none of its own (accents) goes with the one before. */
-static int columns_of(wchar_t character)
+static int columns_of_char(wchar_t character)
 {
 	int columns = wcwidth(character);
 
@@ -43,7 +43,7 @@ static int columns_of_text(const wchar_t *text)
 	int columns = 0;
 
 	for (; *text; text++)
-		columns += columns_of(*text);
+		columns += columns_of_char(*text);
 	return columns;
 }
 
@@ -71,15 +71,15 @@ static void to_wide(const struct drawing *drawing, const char *text, wchar_t *ou
 	out[used] = 0;
 }
 
-static void cut(wchar_t *text, int columns)
+static void cut_text(wchar_t *text, int columns)
 {
 	int used = 0;
 	size_t at = 0;
 
 	if (columns_of_text(text) <= columns)
 		return;
-	while (text[at] && used + columns_of(text[at]) <= columns - 2)
-		used += columns_of(text[at++]);
+	while (text[at] && used + columns_of_char(text[at]) <= columns - 2)
+		used += columns_of_char(text[at++]);
 	for (int i = 0; i < 2 && used + i < columns; i++)
 		text[at++] = L'.';
 	text[at] = 0;
@@ -95,7 +95,7 @@ void draw_text(const struct drawing *drawing, int y, int x, int columns, enum to
 	if (columns <= 0 || x < 0 || y < 0 || y >= drawing->lines)
 		return;
 	to_wide(drawing, text, wide, sizeof wide / sizeof *wide);
-	cut(wide, columns);
+	cut_text(wide, columns);
 	attron(attributes);
 	mvaddwstr(y, x, wide);
 	attroff(attributes);

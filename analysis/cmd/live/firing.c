@@ -41,7 +41,7 @@ static double base_of(const struct look *look, const struct rule_sample *sample)
 	return 0;
 }
 
-static struct series *series_of(const struct look *look, const struct rule_sample *sample)
+static struct series *firing_series_of(const struct look *look, const struct rule_sample *sample)
 {
 	struct firings *firings = look->firings;
 	struct series *series = find_series(firings, look->rule, sample->series);
@@ -86,10 +86,10 @@ static void be_true(struct series *series, const struct look *look, struct rule_
 		series->base = whole; /* the next one is news again */
 }
 
-static void take(void *state, const struct rule_sample *seen)
+static void note_sample(void *state, const struct rule_sample *seen)
 {
 	const struct look *look = state;
-	struct series *series = series_of(look, seen);
+	struct series *series = firing_series_of(look, seen);
 	struct rule_sample sample = *seen;
 
 	if (!series)
@@ -107,7 +107,7 @@ void firing_look(struct firings *firings, const struct rule *rule, const struct 
 {
 	struct look look = { firings, rule, watch, now_ns, fire, state };
 
-	rule_read(rule, watch, take, &look);
+	rule_read(rule, watch, note_sample, &look);
 	for (size_t i = firings->count; i-- > 0; ) {
 		struct series *series = &firings->series[i];
 

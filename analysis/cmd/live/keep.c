@@ -79,7 +79,7 @@ int keep_open(struct keep *keep, const char *directory, uint64_t interval_s, pid
 void keep_close(struct keep *keep) { close(keep->fd); }
 
 /* FNV-1a of both with their ends: the same in every version. */
-static uint64_t key_of(const char *rule, const char *process)
+static uint64_t keep_key_of(const char *rule, const char *process)
 {
 	const char *texts[] = { rule, process };
 	uint64_t key = 0xcbf29ce484222325;
@@ -109,7 +109,7 @@ static bool find_slot(const struct keep *keep, uint64_t key, struct slot *slot, 
 
 bool keep_may(const struct keep *keep, const char *rule, const char *process, uint64_t now_s)
 {
-	uint64_t key = key_of(rule, process);
+	uint64_t key = keep_key_of(rule, process);
 	struct slot slot;
 	size_t index;
 
@@ -120,7 +120,7 @@ bool keep_may(const struct keep *keep, const char *rule, const char *process, ui
 
 int keep_note(const struct keep *keep, const char *rule, const char *process, uint64_t now_s)
 {
-	struct slot slot, now = { key_of(rule, process), now_s };
+	struct slot slot, now = { keep_key_of(rule, process), now_s };
 	size_t index;
 
 	errno = EIO;

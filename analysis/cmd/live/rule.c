@@ -19,7 +19,7 @@ struct parser {
 };
 
 static bool __attribute__((format(printf, 3, 4)))
-fail(struct parser *parser, const char *at, const char *format, ...)
+fault(struct parser *parser, const char *at, const char *format, ...)
 {
 	va_list args;
 
@@ -145,13 +145,13 @@ static bool parse_words(struct parser *parser)
 		const char *begin = skip(parser);
 
 		if (subject->word_count == RULE_WORDS)
-			return fail(parser, begin, "more than %d words", RULE_WORDS);
+			return fault(parser, begin, "more than %d words", RULE_WORDS);
 		take_word(parser, word, sizeof subject->words[0]);
 		if (!*word)
-			return fail(parser, begin, "expected a word, as in time_to_oom(gpu)");
+			return fault(parser, begin, "expected a word, as in time_to_oom(gpu)");
 		subject->word_count++;
 	} while (take_text(parser, ","));
-	return take_text(parser, ")") || fail(parser, parser->at, "expected )");
+	return take_text(parser, ")") || fault(parser, parser->at, "expected )");
 }
 
 static bool parse_subject(struct parser *parser)
@@ -161,14 +161,14 @@ static bool parse_subject(struct parser *parser)
 	const char *begin = take_word(parser, name, sizeof name), *wrong = NULL, *found;
 
 	if (!*name)
-		return fail(parser, begin, "expected a name, as in " RULE_EXAMPLE);
+		return fault(parser, begin, "expected a name, as in " RULE_EXAMPLE);
 	if (!parse_words(parser))
 		return false;
 	if (rule_subject_find(subject, name, &wrong))
 		return true;
 	rule_subject_hint(subject, name, wrong, hint, sizeof hint);
 	found = wrong ? strstr(begin, wrong) : begin;
-	return fail(parser, found ? found : begin, "%s", hint);
+	return fault(parser, found ? found : begin, "%s", hint);
 }
 
 static bool parse_limit(struct parser *parser)
@@ -183,13 +183,13 @@ static bool parse_limit(struct parser *parser)
 
 	rule->is_below = *begin == '<';
 	if (*begin != '<' && *begin != '>')
-		return fail(parser, begin, "expected < or >");
+		return fault(parser, begin, "expected < or >");
 	parser->at++;
 	begin = take_quantity(parser, text, sizeof text);
 	if (parse_value(rule, text))
 		return true;
-	return fail(parser, begin, "expected %s%s", expected[rule->subject.unit],
-		    rule->subject.whole ? ", or a share, as 90%" : "");
+	return fault(parser, begin, "expected %s%s", expected[rule->subject.unit],
+		     rule->subject.whole ? ", or a share, as 90%" : "");
 }
 
 static bool parse_hold(struct parser *parser)
@@ -202,7 +202,7 @@ static bool parse_hold(struct parser *parser)
 	parser->at += 3;
 	begin = take_quantity(parser, text, sizeof text);
 	return parse_duration(text, &parser->rule->hold_s) ||
-	       fail(parser, begin, "expected a duration, as 30s, 5m, 2h or 1d");
+	       fault(parser, begin, "expected a duration, as 30s, 5m, 2h or 1d");
 }
 
 /* ---- actions ---- */
@@ -226,7 +226,7 @@ static bool take_arg(struct parser *parser, char **arg)
 			*parser->free++ = c;
 	}
 	*parser->free++ = 0;
-	return !quote || fail(parser, begin, "the quote %c has no end", quote);
+	return !quote || fault(parser, begin, "the quote %c has no end", quote);
 }
 
 static bool parse_args(struct parser *parser, struct rule_action *action)
@@ -239,7 +239,7 @@ static bool parse_args(struct parser *parser, struct rule_action *action)
 		const char *begin = skip(parser);
 
 		if (parser->arg_count == RULE_ARGS)
-			return fail(parser, begin, "more than %d arguments", RULE_ARGS - 1);
+			return fault(parser, begin, "more than %d arguments", RULE_ARGS - 1);
 		if (!take_arg(parser, &arg))
 			return false;
 		args[parser->arg_count++] = arg;
@@ -263,8 +263,8 @@ static bool parse_signal(struct parser *parser, struct rule_action *action)
 			action->signal = signals[i].number;
 			return true;
 		}
-	return fail(parser, begin, "expected a signal: TERM, INT, HUP, QUIT, USR1, USR2, STOP, "
-		    "CONT or KILL");
+	return fault(parser, begin, "expected a signal: TERM, INT, HUP, QUIT, USR1, USR2, STOP, "
+		     "CONT or KILL");
 }
 
 static bool is_address(const char *text)
@@ -283,25 +283,25 @@ static bool parse_action(struct parser *parser)
 	const char *begin = take_word(parser, name, sizeof name);
 
 	if (rule->action_count == RULE_ACTIONS)
-		return fail(parser, begin, "more than %d actions", RULE_ACTIONS);
+		return fault(parser, begin, "more than %d actions", RULE_ACTIONS);
 	while (action->kind < ACTION_KINDS && strcmp(name, names[action->kind]) != 0)
 		action->kind++;
 	rule->action_count++;
 	begin = action->kind == ACTION_KINDS ? begin : skip(parser);
 	switch (action->kind) {
 	case ACTION_KINDS:
-		return fail(parser, begin, "expected an action: snapshot, log, exec COMMAND, "
-			    "webhook URL or signal NAME");
+		return fault(parser, begin, "expected an action: snapshot, log, exec COMMAND, "
+			     "webhook URL or signal NAME");
 	case ACTION_SIGNAL:
 		return parse_signal(parser, action);
 	case ACTION_EXEC:
 		return parse_args(parser, action) &&
-		       (*action->args || fail(parser, begin, "expected a command, as in exec "
-						"./drain.sh"));
+		       (*action->args || fault(parser, begin, "expected a command, as in exec "
+						 "./drain.sh"));
 	case ACTION_WEBHOOK:
 		return parse_args(parser, action) &&
 		       ((is_address(*action->args) && !action->args[1]) ||
-			fail(parser, begin, "expected one address, http:// or https://"));
+			fault(parser, begin, "expected one address, http:// or https://"));
 	default:
 		return true;
 	}
@@ -316,7 +316,7 @@ static bool parse_actions(struct parser *parser)
 			return false;
 	while (take_text(parser, ","));
 	begin = skip(parser);
-	return !*begin || fail(parser, begin, "expected a comma and another action, or the end");
+	return !*begin || fault(parser, begin, "expected a comma and another action, or the end");
 }
 
 bool rule_parse(struct rule *rule, const char *text, struct rule_error *error)
@@ -328,7 +328,7 @@ bool rule_parse(struct rule *rule, const char *text, struct rule_error *error)
 	*rule = (struct rule){ 0 };
 	snprintf(rule->text, sizeof rule->text, "%s", text);
 	if (strlen(text) >= sizeof rule->text)
-		return fail(&parser, rule->text, "a rule has at most %d bytes", RULE_TEXT - 1);
+		return fault(&parser, rule->text, "a rule has at most %d bytes", RULE_TEXT - 1);
 	if (!parse_subject(&parser) || !parse_limit(&parser) || !parse_hold(&parser))
 		return false;
 	bytes = (size_t)(parser.at - rule->text);
@@ -336,7 +336,7 @@ bool rule_parse(struct rule *rule, const char *text, struct rule_error *error)
 		bytes--;
 	snprintf(rule->condition, sizeof rule->condition, "%.*s", (int)bytes, rule->text);
 	if (!take_text(&parser, "->"))
-		return fail(&parser, skip(&parser), "expected -> and an action%s",
-			    rule->hold_s > 0 ? "" : ", or for DURATION");
+		return fault(&parser, skip(&parser), "expected -> and an action%s",
+			     rule->hold_s > 0 ? "" : ", or for DURATION");
 	return parse_actions(&parser);
 }

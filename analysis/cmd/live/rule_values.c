@@ -8,7 +8,7 @@
 #include "analysis/cmd/live/rule.h"
 #include "analysis/view/live/metrics_groups.h"
 
-struct reading {
+struct rule_reading {
 	const struct rule *rule;
 	const struct watch *watch;
 	rule_take *take;
@@ -16,8 +16,8 @@ struct reading {
 };
 
 /* NULL: the sample has no such label. */
-static const char *value_of(const struct exposed *metric, const char *const *values,
-			    const char *name)
+static const char *label_value_of(const struct exposed *metric, const char *const *values,
+				  const char *name)
 {
 	const char *at = metric->labels;
 	struct metric_label label;
@@ -35,8 +35,8 @@ struct wanted { const struct exposed *metric; const char *process, *uuid; double
 static void take_whole(void *state, const char *const *values, double value)
 {
 	struct wanted *wanted = state;
-	const char *process = value_of(wanted->metric, values, "process");
-	const char *uuid = value_of(wanted->metric, values, "UUID");
+	const char *process = label_value_of(wanted->metric, values, "process");
+	const char *uuid = label_value_of(wanted->metric, values, "UUID");
 
 	if ((process && (!wanted->process || strcmp(process, wanted->process) != 0)) ||
 	    (uuid && (!wanted->uuid || strcmp(uuid, wanted->uuid) != 0)))
@@ -44,11 +44,11 @@ static void take_whole(void *state, const char *const *values, double value)
 	wanted->value = value;
 }
 
-static double whole_of(const struct reading *reading, const char *const *values)
+static double whole_of(const struct rule_reading *reading, const char *const *values)
 {
 	const struct rule_subject *subject = &reading->rule->subject;
-	struct wanted wanted = { subject->whole, value_of(subject->metric, values, "process"),
-				 value_of(subject->metric, values, "UUID"), NAN };
+	struct wanted wanted = { subject->whole, label_value_of(subject->metric, values, "process"),
+				 label_value_of(subject->metric, values, "UUID"), NAN };
 
 	if (subject->whole)
 		metric_read(subject->whole, reading->watch, take_whole, &wanted);
@@ -78,8 +78,8 @@ static bool is_meant(const struct rule_subject *subject, const char *const *valu
 }
 
 /* The labels that tell series apart, for people. */
-static void describe(const struct exposed *metric, const char *const *values, char *out,
-		     size_t bytes)
+static void describe_series(const struct exposed *metric, const char *const *values, char *out,
+			    size_t bytes)
 {
 	static const char *const left_out[] = { "UUID", "bound", "resource" };
 	const char *at = metric->labels;
@@ -102,10 +102,10 @@ static void describe(const struct exposed *metric, const char *const *values, ch
 
 static void take_sample(void *state, const char *const *values, double value)
 {
-	const struct reading *reading = state;
+	const struct rule_reading *reading = state;
 	const struct rule_subject *subject = &reading->rule->subject;
-	const char *process = value_of(subject->metric, values, "process"),
-		   *gpu = value_of(subject->metric, values, "gpu");
+	const char *process = label_value_of(subject->metric, values, "process"),
+		   *gpu = label_value_of(subject->metric, values, "gpu");
 	struct rule_sample sample = { process ? process : "", gpu ? gpu : "", "", value, NAN };
 	double whole;
 
@@ -116,14 +116,14 @@ static void take_sample(void *state, const char *const *values, double value)
 		sample.value = whole - value;
 	if (whole > 0)
 		sample.share = sample.value / whole;
-	describe(subject->metric, values, sample.series, sizeof sample.series);
+	describe_series(subject->metric, values, sample.series, sizeof sample.series);
 	if (!isnan(sample.value))
 		reading->take(reading->state, &sample);
 }
 
 void rule_read(const struct rule *rule, const struct watch *watch, rule_take *take, void *state)
 {
-	struct reading reading = { rule, watch, take, state };
+	struct rule_reading reading = { rule, watch, take, state };
 
 	metric_read(rule->subject.metric, watch, take_sample, &reading);
 }

@@ -67,7 +67,7 @@ static int is_snapshot(const struct dirent *entry)
 	       !strcmp(entry->d_name + bytes - strlen(ENDING), ENDING);
 }
 
-static uint64_t bytes_of(const char *directory, const char *name)
+static uint64_t snapshot_bytes(const char *directory, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat file;
@@ -99,12 +99,12 @@ size_t snapshots_trim(const struct snapshots *snapshots)
 	uint64_t bytes = 0, left = count > 0 ? (uint64_t)count : 0;
 
 	for (int i = 0; i < count; i++)
-		bytes += bytes_of(snapshots->directory, entries[i]->d_name);
+		bytes += snapshot_bytes(snapshots->directory, entries[i]->d_name);
 	for (int i = 0; i < count && (left > snapshots->most || bytes > snapshots->most_bytes);
 	     i++) {
 		const char *name = entries[nth_to_drop(i, count)]->d_name;
 
-		bytes -= bytes_of(snapshots->directory, name);
+		bytes -= snapshot_bytes(snapshots->directory, name);
 		drop(snapshots->directory, name);
 		left--;
 	}

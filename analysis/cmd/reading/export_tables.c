@@ -175,8 +175,8 @@ static void export_process(struct exporting *exporting, const struct facts *fact
 
 /* ---- one recording ---- */
 
-static void note_unreadable(struct exporting *exporting, const char *path,
-			    const struct reader_error *error)
+static void note_left_out(struct exporting *exporting, const char *path,
+			  const struct reader_error *error)
 {
 	exporting->unreadable++;
 	refuse_recording(path, error);
@@ -191,7 +191,7 @@ static void export_recording(struct exporting *exporting, const char *path)
 	options.symbols = exporting->asked->symbols;
 	options.sites_max = SITES_MAX;
 	if (facts_build(path, &options, &facts, &error)) {
-		note_unreadable(exporting, path, &error);
+		note_left_out(exporting, path, &error);
 		return;
 	}
 	export_process(exporting, facts);
@@ -208,7 +208,7 @@ static void export_pack(struct exporting *exporting, const char *path)
 	options.symbols = exporting->asked->symbols;
 	options.sites_max = SITES_MAX;
 	if (pack_open(path, &pack, &error)) {
-		note_unreadable(exporting, path, &error);
+		note_left_out(exporting, path, &error);
 		return;
 	}
 	names_file_read(options.symbols, pack_names(pack));
@@ -217,7 +217,7 @@ static void export_pack(struct exporting *exporting, const char *path)
 		struct facts *facts;
 
 		if (pack_recording(pack, i, &reader, &error)) {
-			note_unreadable(exporting, path, &error);
+			note_left_out(exporting, path, &error);
 			continue;
 		}
 		if (!facts_build_memory(reader->data, reader->bytes, &options, &facts, &error)) {
@@ -251,7 +251,7 @@ static void print_summary(const struct exporting *exporting, const struct source
 			  exporting->unreadable == 1 ? "is" : "are");
 }
 
-static int finish(struct exporting *exporting, const struct sources *sources)
+static int finish_export(struct exporting *exporting, const struct sources *sources)
 {
 	bool any = exporting->exported || exporting->there;
 
@@ -296,7 +296,7 @@ int export_tables(struct export_tables *tables)
 			progress_step(&exporting.progress, i + 1, sources.count);
 		}
 		progress_end(&exporting.progress);
-		status = finish(&exporting, &sources);
+		status = finish_export(&exporting, &sources);
 		hash_index_fini(&exporting.seen);
 		free(exporting.texts);
 	}

@@ -28,11 +28,11 @@ const struct place_format *place_format_find(const char *name)
 }
 
 /* The file of one table. Its output keeps the path. */
-struct place { struct output output; char path[PATH_MAX]; void *state; bool any; };
+struct sink { struct output output; char path[PATH_MAX]; void *state; bool any; };
 
 struct table_places {
 	struct places_request request;
-	struct place places[PLACE_TABLES_MAX];
+	struct sink places[PLACE_TABLES_MAX];
 	struct output output; /* of the database */
 	struct database *database;
 	const struct process_key *key;
@@ -87,7 +87,7 @@ static void partition_path(const struct table_places *places, const struct table
 		 key->file, places->request.format->ending);
 }
 
-static int open_partition(struct table_places *places, struct place *place,
+static int open_partition(struct table_places *places, struct sink *place,
 			  const struct table *table)
 {
 	char temporary[2 * PATH_MAX];
@@ -109,7 +109,7 @@ static int open_partition(struct table_places *places, struct place *place,
 
 /* ---- one table ---- */
 
-static int open_place(struct table_places *places, struct place *place, const struct table *table)
+static int open_place(struct table_places *places, struct sink *place, const struct table *table)
 {
 	const struct places_request *request = &places->request;
 
@@ -133,7 +133,7 @@ static int open_place(struct table_places *places, struct place *place, const st
 	return 0;
 }
 
-static void close_place(struct table_places *places, struct place *place, bool keep)
+static void close_place(struct table_places *places, struct sink *place, bool keep)
 {
 	if (!place->state)
 		return;
@@ -224,7 +224,7 @@ void places_begin(struct table_places *places, const struct process_key *key)
 void places_put(void *context, const struct table *table, const struct cell *cells)
 {
 	struct table_places *places = context;
-	struct place *place;
+	struct sink *place;
 
 	if (places->failed)
 		return;

@@ -30,7 +30,7 @@ static int ends_with_cuf(const char *name)
 
 static void walk(struct sources *sources, const char *directory);
 
-static void add_entry(struct sources *sources, const char *directory, const char *name)
+static void add_source(struct sources *sources, const char *directory, const char *name)
 {
 	struct stat st;
 	char *path;
@@ -59,7 +59,7 @@ static void walk(struct sources *sources, const char *directory)
 		return;
 	}
 	for (int i = 0; i < count; i++) {
-		add_entry(sources, directory, list[i]->d_name);
+		add_source(sources, directory, list[i]->d_name);
 		free(list[i]);
 	}
 	free(list);

@@ -31,7 +31,7 @@ static bool parse_mapping(char *line, uint64_t *inode, const char **path)
 }
 
 /* Its name here, or below its root, where that is another one. */
-static bool is_recording(const char *root, const char *name, uint64_t inode, char path[PATH_MAX])
+static bool is_mapped(const char *root, const char *name, uint64_t inode, char path[PATH_MAX])
 {
 	struct identity identity;
 	struct stat file;
@@ -55,7 +55,7 @@ static bool find_mapped(FILE *maps, const char *pid, char path[PATH_MAX], bool *
 		*has_recorder |= strstr(name, "libcuflight") != NULL;
 		if (strstr(name, ".so") || strstr(name, "/dev/"))
 			continue;
-		if (is_recording("", name, inode, path) || is_recording(root, name, inode, path))
+		if (is_mapped("", name, inode, path) || is_mapped(root, name, inode, path))
 			return true;
 	}
 	return false;

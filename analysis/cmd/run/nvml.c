@@ -7,7 +7,7 @@
 #include "analysis/cmd/target/ask.h"
 
 /* The child may have been killed while it wrote. Counts are checked before they are used. */
-static bool is_complete(const struct cuf_gpu_reading *reading, ssize_t bytes)
+static bool is_complete_answer(const struct cuf_gpu_reading *reading, ssize_t bytes)
 {
 	return bytes >= (ssize_t)offsetof(struct cuf_gpu_reading, processes) &&
 	       reading->head.stored_count <= CUF_GPU_PROCESSES_MAX &&
@@ -35,7 +35,7 @@ bool nvml_query(const struct cuf_device *device, struct cuf_gpu_reading *reading
 
 	if (bytes < 0)
 		note_timeout(reading);
-	else if (!is_complete(reading, bytes))
+	else if (!is_complete_answer(reading, bytes))
 		return false;
 	reading->head.meta.time_ns = clock_ns(CLOCK_MONOTONIC);
 	reading->head.device = device->ordinal;

@@ -25,7 +25,7 @@ static bool write_at(int fd, const void *from, size_t bytes, uint64_t offset)
 	return pwrite(fd, from, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
-static bool is_recording(const struct cuf_header *header)
+static bool has_recording_header(const struct cuf_header *header)
 {
 	return !memcmp(header->magic, CUF_MAGIC, sizeof header->magic) &&
 	       header->endian == CUF_ENDIAN && header->version == CUF_VERSION &&
@@ -56,7 +56,7 @@ static uint64_t end_of_meta(int fd, const struct cuf_section *section, uint64_t 
 	return at;
 }
 
-static int append(int fd, const struct cuf_header *header, const struct cuf_meta *record)
+static int append_record(int fd, const struct cuf_header *header, const struct cuf_meta *record)
 {
 	const struct cuf_section *section = meta_section(header);
 	uint64_t at, used;
@@ -79,10 +79,10 @@ static int append_to(const char *path, const struct cuf_meta *record, bool ended
 	if (fd < 0)
 		return -1;
 	errno = EINVAL;
-	if (read_at(fd, &header, sizeof header, 0) && is_recording(&header))
+	if (read_at(fd, &header, sizeof header, 0) && has_recording_header(&header))
 		result = header.end_kind != CUF_END_NONE && !ended_too
 				 ? 1
-				 : append(fd, &header, record);
+				 : append_record(fd, &header, record);
 	saved = errno;
 	close(fd);
 	errno = saved;

@@ -94,7 +94,7 @@ static ssize_t read_chunk(struct copy *copy, uint64_t *at, uint64_t end)
 
 /* ---- copying ---- */
 
-static bool put(struct copy *copy, const void *bytes, size_t count, uint64_t at)
+static bool put_at(struct copy *copy, const void *bytes, size_t count, uint64_t at)
 {
 	copy->written += count;
 	if (copy->written > copy->most) {
@@ -110,7 +110,7 @@ static bool write_pages(struct copy *copy, const uint8_t *bytes, size_t count, u
 	for (size_t page = 0; page < count; page += PAGE) {
 		size_t part = least_of(count - page, PAGE);
 
-		if (!is_zero(bytes + page, part) && !put(copy, bytes + page, part, at + page))
+		if (!is_zero(bytes + page, part) && !put_at(copy, bytes + page, part, at + page))
 			return false;
 	}
 	return true;
@@ -141,7 +141,7 @@ static bool copy_in_place(struct copy *copy, const struct cuf_section *section, 
 /* Records on their way to the new file: packed bytes of them, behind *used that are written. */
 static bool flush_packed(struct copy *copy, size_t *packed, uint64_t *used)
 {
-	if (!put(copy, copy->packed, *packed, copy->end + *used))
+	if (!put_at(copy, copy->packed, *packed, copy->end + *used))
 		return false;
 	*used += *packed;
 	*packed = 0;
@@ -244,7 +244,7 @@ static bool copy_recording(struct copy *copy)
 		header->reserved_bytes = header->file_bytes;
 	header->file_bytes = copy->end;
 	return (copy->to < 0 || !ftruncate(copy->to, (off_t)copy->end)) &&
-	       put(copy, header, sizeof *header, 0);
+	       put_at(copy, header, sizeof *header, 0);
 }
 
 /* Whether a copy would be small enough, without writing one: each report of a directory asks. */
@@ -317,7 +317,7 @@ static bool is_over(const struct copy *copy)
 	return copy->header.end_kind || process_life(&reader) == LIFE_GONE;
 }
 
-static int trim(struct copy *copy, const char *path, uint64_t *saved)
+static int trim_copy(struct copy *copy, const char *path, uint64_t *saved)
 {
 	char fresh[PATH_MAX];
 	struct stat before;
@@ -361,7 +361,7 @@ int recording_trim(const char *path, bool only_try, uint64_t *bytes)
 	copy->only_try = only_try;
 	copy->from = regular_file_open(path, O_NOFOLLOW, NULL);
 	if (copy->from >= 0) {
-		result = trim(copy, path, &saved);
+		result = trim_copy(copy, path, &saved);
 		error = errno;
 		close(copy->from);
 		errno = error;

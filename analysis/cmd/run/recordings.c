@@ -287,7 +287,7 @@ static unsigned interest_of(const struct recording_file *file)
 }
 
 /* Equally interesting: the older one is the parent, which the user knows. */
-static bool is_better(const struct recording_file *file, const struct recording_file *best)
+static bool is_better_file(const struct recording_file *file, const struct recording_file *best)
 {
 	if (interest_of(file) != interest_of(best))
 		return interest_of(file) > interest_of(best);
@@ -300,7 +300,7 @@ const struct recording_file *recordings_best(const struct recordings *list)
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct recording_file *file = &list->files[i];
-		if (file->of_run && (!best || is_better(file, best)))
+		if (file->of_run && (!best || is_better_file(file, best)))
 			best = file;
 	}
 	return best;

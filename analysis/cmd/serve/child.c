@@ -18,7 +18,7 @@
 #include "analysis/watch/watch.h"
 
 /* The words in one text; no word has a newline that the other could not have. */
-static char *key_of(char *const *words)
+static char *key_of_words(char *const *words)
 {
 	size_t bytes = 1, used = 0;
 	char *key;
@@ -50,7 +50,7 @@ static void forget_result(struct child_result *result)
 const struct child_result *children_find(const struct children *children, char *const *words)
 {
 	const struct child_result *found = NULL;
-	char *key = key_of(words);
+	char *key = key_of_words(words);
 
 	for (size_t i = 0; i < CHILD_RESULTS; i++) {
 		const struct child_result *result = &children->results[i];
@@ -114,7 +114,7 @@ void children_start(struct children *children, char *const *words)
 		close(children->out);
 		return;
 	}
-	children->running = key_of(words);
+	children->running = key_of_words(words);
 	children->started_ns = watch_now_ns();
 }
 

@@ -244,7 +244,7 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
 
 /* ---- the daemon ---- */
 
-static struct MHD_Daemon *start(struct http *http, const struct listen_address *address)
+static struct MHD_Daemon *start_daemon(struct http *http, const struct listen_address *address)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6,
 				    .sin6_port = htons((uint16_t)address->port) };
@@ -275,7 +275,7 @@ struct http *http_open(struct server *server, const struct listen_address *addre
 	http->server = server;
 	children_init(&http->children, server->memory_bytes);
 	errno = 0;
-	http->daemon = start(http, address);
+	http->daemon = start_daemon(http, address);
 	if (http->daemon)
 		return http;
 	say_error("cannot listen on %s:%u: %s", address->text, address->port,

@@ -15,7 +15,7 @@
 #define V1_NO_LIMIT (INT64_MAX >> 16 << 16)
 
 /* The number after "key " in a file of "key value" lines; without key, the file's only number. */
-static uint64_t read_number(const char *path, const char *key)
+static uint64_t read_cgroup_number(const char *path, const char *key)
 {
 	char line[256];
 	uint64_t value = CUF_UNKNOWN;
@@ -67,11 +67,11 @@ static uint64_t read_at(const char *root, const char *path, const char *name, co
 	uint64_t value;
 
 	snprintf(full, sizeof full, "%s%s/%s", root, path, name);
-	value = read_number(full, key);
+	value = read_cgroup_number(full, key);
 	if (value != CUF_UNKNOWN || !*path)
 		return value;
 	snprintf(full, sizeof full, "%s/%s", root, name);
-	return read_number(full, key);
+	return read_cgroup_number(full, key);
 }
 
 /* usage_in_bytes includes page cache, as memory.current does. */
@@ -111,7 +111,7 @@ void cgroup_read(struct cgroup_memory *memory)
 
 	memory->limit_bytes = memory->current_bytes = memory->oom_kills = CUF_UNKNOWN;
 	*memory->directory = 0;
-	memory->system_oom_kills = read_number("/proc/vmstat", "oom_kill");
+	memory->system_oom_kills = read_cgroup_number("/proc/vmstat", "oom_kill");
 	/* hybrid systems list v2 too, but without the memory controller */
 	if (find_own_path(":memory:", path, sizeof path) &&
 	    read_at(V1_ROOT, path, "memory.usage_in_bytes", NULL) != CUF_UNKNOWN) {

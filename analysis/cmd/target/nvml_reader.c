@@ -83,8 +83,8 @@ static void read_memory(const struct cuf_nvml *nvml, void *handle,
 }
 
 /* A process that is in several lists is stored once, with the largest figure. */
-static void add_process(struct cuf_gpu_reading *reading, const struct cuf_nvml_process *process,
-			unsigned flags)
+static void add_holder(struct cuf_gpu_reading *reading, const struct cuf_nvml_process *process,
+		       unsigned flags)
 {
 	struct cuf_gpu_process *stored = NULL;
 	for (uint32_t i = 0; i < reading->head.stored_count && !stored; i++)
@@ -134,7 +134,7 @@ static void read_list(const struct cuf_nvml *nvml, enum cuf_nvml_function functi
 		return;
 	}
 	for (unsigned i = 0; i < count; i++)
-		add_process(reading, (const void *)(room + i * bytes), flags);
+		add_holder(reading, (const void *)(room + i * bytes), flags);
 }
 
 /* The newest version of each list. A failure counts only for the last, the compute processes. */

@@ -70,7 +70,8 @@ void live_judge_free(struct live_judge *judge)
 
 /* ---- what is remembered ---- */
 
-static struct site_name name_of(const struct fact_process *process, const struct fact_site *site)
+static struct site_name site_name_of(const struct fact_process *process,
+				     const struct fact_site *site)
 {
 	struct site_name name;
 
@@ -83,7 +84,8 @@ static struct site_name name_of(const struct fact_process *process, const struct
 	return name;
 }
 
-static const struct kept_site *find(const struct live_judge *judge, const struct site_name *name)
+static const struct kept_site *find_kept(const struct live_judge *judge,
+					 const struct site_name *name)
 {
 	for (size_t i = 0; i < judge->kept_count; i++)
 		if (!memcmp(&judge->kept[i].name, name, sizeof *name))
@@ -112,8 +114,8 @@ static bool is_held(const struct live_judge *judge, const struct kept_site *kept
 }
 
 /* The state changes when another one was reached for long enough; of two, the graver one. */
-static void take(const struct live_judge *judge, struct kept_site *kept, enum live_state seen,
-		 bool counts)
+static void take_site(const struct live_judge *judge, struct kept_site *kept, enum live_state seen,
+		      bool counts)
 {
 	for (unsigned state = 0; state < LIVE_STATES; state++) {
 		if (!reaches(seen, state))
@@ -172,10 +174,10 @@ static void judge_sites(struct live_judge *judge, const struct judge_seen *seen)
 			continue;
 		process = &facts->processes[live->site->process];
 		live->state = judge_site(&judge->rules, process, judgement->time_ns, live);
-		name = name_of(process, live->site);
-		before = find(judge, &name);
+		name = site_name_of(process, live->site);
+		before = find_kept(judge, &name);
 		kept[count] = before ? *before : first_sight(&name, live->state);
-		take(judge, &kept[count], live->state, counts);
+		take_site(judge, &kept[count], live->state, counts);
 		live->state = kept[count++].state;
 		judgement->state_counts[live->state]++;
 	}

@@ -29,7 +29,7 @@ static uint64_t reach_ns(unsigned width)
 
 /* ---- reading ---- */
 
-static bool is_sane(const struct cuf_recent *bucket)
+static bool is_sane_bucket(const struct cuf_recent *bucket)
 {
 	return bucket->live_min_bytes <= bucket->live_max_bytes &&
 	       (bucket->live_max_bytes <= BYTES_SANE || bucket->live_max_bytes == CUF_UNKNOWN) &&
@@ -47,7 +47,7 @@ static bool copy_bucket(const struct reader *reader, uint64_t index, struct cuf_
 	memcpy(out, at, sizeof *out);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	out->key = __atomic_load_n(&at->key, __ATOMIC_RELAXED);
-	return out->key == key && is_sane(out);
+	return out->key == key && is_sane_bucket(out);
 }
 
 /* Whether a bucket of this width counts at until_ns. */
@@ -69,7 +69,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* In order; of several of one time, which only damage makes, one is kept. */
-static void settle(struct recent_ring *ring)
+static void settle_ring(struct recent_ring *ring)
 {
 	size_t count = 0;
 
@@ -110,7 +110,7 @@ void recent_read(const struct reader *reader, uint64_t until_ns, struct recent *
 		reader_drop(reader, CUF_SEC_RECENT);
 	for (unsigned s = 0; s < CUF_RECENT_SUBJECTS; s++)
 		for (unsigned w = 0; w < CUF_RECENT_WIDTHS; w++)
-			settle(&out->rings[s][w]);
+			settle_ring(&out->rings[s][w]);
 }
 
 void recent_fini(struct recent *recent)
@@ -129,7 +129,7 @@ static void raise(uint64_t *most, uint64_t value)
 		*most = value;
 }
 
-static void add(struct recent_extremes *to, const struct cuf_recent *bucket)
+static void add_bucket(struct recent_extremes *to, const struct cuf_recent *bucket)
 {
 	to->known = true;
 	to->live_min_bytes = least_of(to->live_min_bytes, bucket->live_min_bytes);
@@ -156,11 +156,11 @@ static bool reaches(const struct recent_ring *rings, unsigned width, uint64_t fr
 /* How the stretch began. */
 static void add_level(struct recent_extremes *to, const struct cuf_recent *before)
 {
-	add(to, &(struct cuf_recent){ .live_min_bytes = before->live_last_bytes,
-				      .live_max_bytes = before->live_last_bytes,
-				      .free_min_bytes = before->free_last_bytes,
-				      .inner_max_bytes = CUF_UNKNOWN,
-				      .outer_max_bytes = CUF_UNKNOWN });
+	add_bucket(to, &(struct cuf_recent){ .live_min_bytes = before->live_last_bytes,
+					     .live_max_bytes = before->live_last_bytes,
+					     .free_min_bytes = before->free_last_bytes,
+					     .inner_max_bytes = CUF_UNKNOWN,
+					     .outer_max_bytes = CUF_UNKNOWN });
 }
 
 /* The buckets of the stretch; with edge, the one that it begins in, too, and what was before. */
@@ -177,7 +177,7 @@ static void add_ring(struct recent_extremes *to, const struct recent_ring *ring,
 		if (at + length_ns <= stretch_ns[0])
 			before = bucket;
 		else if (at <= stretch_ns[1] && (edge || at >= stretch_ns[0]))
-			add(to, last = bucket);
+			add_bucket(to, last = bucket);
 	}
 	if (edge && before)
 		add_level(to, before);
