@@ -24,7 +24,7 @@
 #include "analysis/facts/totals.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/timeline.h"
 #include "analysis/view/html/html_page.h"
 #include "analysis/view/json/report_json.h"
 #include "analysis/view/text/report_text.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 #include "analysis/explain/facts_build.h"
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/timeline.h"
 #include "analysis/view/export/formats.h"
 #include "analysis/view/html/assets.h"
 #include "analysis/view/html/html_page.h"

@@ -10,7 +10,7 @@
 #include "analysis/cmd/reading/places.h"
 #include "analysis/facts/facts.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/facts/rows/rows.h"
+#include "analysis/facts/history/rows.h"
 
 /* Exit statuses, as in cmd.h. */
 enum { EXPORT_FINE = 0, EXPORT_FAILED = 2, EXPORT_PARTIAL = 3 };

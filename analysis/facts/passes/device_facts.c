@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/timeline/device_levels.h"
+#include "analysis/facts/history/device_levels.h"
 
 /* Rows of the measuring rooms have stacks of id and process only; these are copies with frames. */
 static const struct fact_pin *pins_with_stacks(const struct facts *facts,

@@ -10,7 +10,7 @@
 #pragma once
 
 #include <stdio.h>
-#include "analysis/facts/rows/rows.h"
+#include "analysis/facts/history/rows.h"
 
 struct export_target {
 	FILE *file;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <stdio.h>
-#include "analysis/facts/rows/rows.h"
+#include "analysis/facts/history/rows.h"
 
 enum { NAME_BYTES = 1024 };
 

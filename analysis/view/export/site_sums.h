@@ -8,7 +8,7 @@
 #pragma once
 
 #include "analysis/base/hash_index.h"
-#include "analysis/facts/rows/rows.h"
+#include "analysis/facts/history/rows.h"
 
 struct site_sum {
 	uint32_t process, device, kind, tid, site;

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "analysis/facts/timeline/charts.h"
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/charts.h"
+#include "analysis/facts/history/timeline.h"
 #include "analysis/view/html/columns.h"
 #include "analysis/view/html/tree.h"
 #include "analysis/view/json/shapes.h"

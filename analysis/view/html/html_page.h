@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 #include "analysis/facts/frames.h"
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/timeline.h"
 
 enum { HTML_BYTES_MOST = 8 << 20 };
 

@@ -7,6 +7,6 @@
 #pragma once
 
 #include "analysis/facts/places.h"
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/timeline.h"
 
 uint32_t *site_rows(const struct timeline *timeline, struct places *places);

@@ -11,7 +11,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/facts/frames.h"
 #include "analysis/facts/places.h"
-#include "analysis/facts/rows/rows.h"
+#include "analysis/facts/history/rows.h"
 #include "analysis/view/tables/table.h"
 
 struct sheet {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/facts/timeline/device_levels.h"
+#include "analysis/facts/history/device_levels.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/totals.h"
 #include "analysis/recording/segments.h"
-#include "analysis/facts/timeline/back_walk.h"
+#include "analysis/facts/history/back_walk.h"
 
 /* One process on its way back: its end, its events, then its samples. */
 struct cursor {

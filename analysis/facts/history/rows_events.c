@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations, frees and failures as rows. */
 #include "analysis/recording/host_weight.h"
-#include "analysis/facts/rows/rows_parts.h"
+#include "analysis/facts/history/rows_parts.h"
 
 struct seeing {
 	struct rows *rows;

@@ -4,15 +4,14 @@
  * begin at 0, and what was there before the first event is added at the end: it is what is live at
  * the end less all changes.
  */
-#include "analysis/facts/timeline/parts.h"
+#include "analysis/facts/history/parts.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/measure/heap.h"
 #include "analysis/recording/host_weight.h"
-#include "analysis/facts/timeline/ages.h"
-#include "analysis/facts/timeline/back_walk.h"
+#include "analysis/facts/history/back_walk.h"
 
 /* Addresses whose lifetimes are followed at once; of more, every second, fourth ... is. */
 enum { ADDRESSES = 1 << 20 };

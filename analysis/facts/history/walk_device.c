@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device and framework events of one process, undone from its end: levels, blocks, lifetimes. */
-#include "analysis/facts/timeline/parts.h"
+#include "analysis/facts/history/parts.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/timeline/ages.h"
-#include "analysis/facts/timeline/back_walk.h"
+#include "analysis/facts/history/back_walk.h"
 
 /* Blocks of all processes in the table: the largest, and as many that live at the moment of the
  * report. */

@@ -4,14 +4,14 @@
  * become sites of their own, as many as the table of values has room for; the others are summed up
  * by process, layer, kind and device. So sums over sites are exact at every moment.
  */
-#include "analysis/facts/timeline/parts.h"
+#include "analysis/facts/history/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/sort.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/timeline/back_walk.h"
+#include "analysis/facts/history/back_walk.h"
 
 enum { SITES_MOST = 4000, VALUES_MOST = 300000 };
 

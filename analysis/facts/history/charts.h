@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/timeline.h"
 
 enum chart_grouping { BY_KIND, BY_ROLE, BY_SITE, BY_PROCESS, CHART_GROUPINGS };
 

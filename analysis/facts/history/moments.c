@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/timeline/parts.h"
+#include "analysis/facts/history/parts.h"
 
 /* Of failed requests the first and the last ones. A row of a call site may change at every moment:
  * where there are many call sites there are fewer moments. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by call site; only those that changed are looked at when a moment is passed. */
-#include "analysis/facts/timeline/levels.h"
+#include "analysis/facts/history/parts.h"
 
 #include <stdlib.h>
 #include "analysis/base/xalloc.h"

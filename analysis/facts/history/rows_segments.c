@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of a device at the moment: segments of frameworks with their blocks, then all else. */
-#include "analysis/facts/rows/rows.h"
+#include "analysis/facts/history/rows.h"
 
 #include <stdlib.h>
 #include "analysis/base/xalloc.h"
 #include "analysis/measure/framework_segments.h"
-#include "analysis/facts/rows/rows_parts.h"
+#include "analysis/facts/history/rows_parts.h"
 
 static const struct framework_range *range_at(const struct framework_map *map, uint64_t addr)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps in order: ranges, moments, then each process by itself, then all together. */
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/timeline.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/totals.h"
-#include "analysis/facts/timeline/parts.h"
+#include "analysis/facts/history/parts.h"
 
 /* Device and host events of a process have nothing in common: two pieces. */
 static void walk(void *context, size_t i)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both rings from their ends, merged by sequence number. */
-#include "analysis/facts/timeline/back_walk.h"
+#include "analysis/facts/history/back_walk.h"
 
 #include "analysis/base/numbers.h"
 

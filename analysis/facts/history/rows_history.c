@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/rows/host_table.h"
-#include "analysis/facts/rows/rows_parts.h"
+#include "analysis/facts/history/rows_parts.h"
 
 /* A free may be undone by the next event of its thread, so it waits behind this many others. */
 enum { WAITING = 64 };

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "analysis/recording/events.h"
-#include "analysis/facts/timeline/timeline.h"
+#include "analysis/facts/history/timeline.h"
 
 struct back_walk {
 	const struct events *rings[2];

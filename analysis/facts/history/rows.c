@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all rows need: filter, call sites, roles, phases, and blocks of the recording as rows. */
-#include "analysis/facts/rows/rows.h"
+#include "analysis/facts/history/rows.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
@@ -8,7 +8,7 @@
 #include "analysis/measure/host_ledger.h"
 #include "analysis/facts/places.h"
 #include "analysis/recording/host_weight.h"
-#include "analysis/facts/rows/rows_parts.h"
+#include "analysis/facts/history/rows_parts.h"
 
 const char *const row_part_names[ROW_PART_MAX] = { NULL, "malloc", "map", "python" };
 const char *const event_op_names[EVENT_OP_MAX] = { "alloc", "free", "restore", "fail" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A free opens a block, its allocation closes it. */
-#include "analysis/facts/timeline/spans.h"
+#include "analysis/facts/history/parts.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"

@@ -2,8 +2,7 @@
 /* The blocks that were live at the moment of the facts. */
 #include "analysis/base/numbers.h"
 #include "analysis/measure/heap.h"
-#include "analysis/facts/rows/host_table.h"
-#include "analysis/facts/rows/rows_parts.h"
+#include "analysis/facts/history/rows_parts.h"
 
 struct seeing {
 	struct rows *rows;

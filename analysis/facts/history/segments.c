@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/timeline/parts.h"
+#include "analysis/facts/history/parts.h"
 
 /* Blocks of different times that begin at one address, or overlap. */
 enum { LOOK_BACK = 256 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each site is unfolded once over the moments and added to its parts. */
-#include "analysis/facts/timeline/charts.h"
+#include "analysis/facts/history/charts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Open addressing with linear probes; removal moves later blocks of the run back. */
-#include "analysis/facts/rows/host_table.h"
+#include "analysis/facts/history/rows_parts.h"
 
 #include <stdlib.h>
 #include "analysis/base/hash_index.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The least and the most bytes of each device in each stretch of time. */
-#include "analysis/facts/timeline/parts.h"
+#include "analysis/facts/history/parts.h"
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/facts/timeline/device_levels.h"
+#include "analysis/facts/history/device_levels.h"
 
 /* The level of one device, on the way back. */
 struct track {
