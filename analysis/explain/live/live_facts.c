@@ -5,7 +5,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/live/judge.h"
-#include "analysis/explain/live/recent.h"
+#include "analysis/measure/recent.h"
 
 enum { MINUTE_S = 60, HOUR_S = 3600 };
 #define SECOND_NS 1000000000ull

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads RECENT; see recent.h. */
-#include "analysis/explain/live/recent.h"
+#include "analysis/measure/recent.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <string.h>
-#include "analysis/explain/live/recent.h"
+#include "analysis/measure/recent.h"
 
 enum { PLACES = 512, DEVICE = 2 };
 #define SECOND 1000000000ull
