@@ -3,7 +3,6 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cmd.h"
-#include "analysis/cmd/run/gate_outputs.h"
 #include "analysis/cmd/run/judge_run.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/view/commands/gate_view.h"

@@ -15,7 +15,7 @@
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/reading/export_tables.h"
 #include "analysis/cmd/reading/moment_option.h"
-#include "analysis/cmd/reading/newest_run.h"
+#include "analysis/cmd/reading/new_run.h"
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/cut_guard.h"

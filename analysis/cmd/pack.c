@@ -18,7 +18,6 @@
 #include "analysis/cmd/run/recording_append.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/pack.h"
-#include "analysis/recording/pack_writer.h"
 #include "analysis/recording/meta.h"
 #include "analysis/replay/process_life.h"
 #include "analysis/replay/run.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +12,63 @@
 #include "analysis/base/units.h"
 #include "analysis/cmd/cli/html_place.h"
 #include "analysis/cmd/cli/output.h"
-#include "analysis/cmd/cli/pager.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cmd.h"
 #include "analysis/cmd/reading/moment_option.h"
 #include "analysis/cmd/reading/new_run.h"
-#include "analysis/cmd/reading/newest_run.h"
 #include "analysis/cmd/run/conclusion.h"
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/explain/facts_build.h"
+#include "analysis/facts/history/timeline.h"
 #include "analysis/facts/totals.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
-#include "analysis/facts/history/timeline.h"
 #include "analysis/view/html/html_page.h"
 #include "analysis/view/json/report_json.h"
 #include "analysis/view/text/report_text.h"
+
+/*
+ * A pager for long results, as in git: $PAGER, else `less -FRX`. Contract: pager_open returns a
+ * stream to write to, or NULL when stdout is no terminal, PAGER is empty or "cat", or the pager
+ * cannot be started. pager_close waits until the reader has left. Leaving early is no error.
+ */
+FILE *pager_open(void);
+
+/* The command of the pager; NULL: there shall be none. */
+static const char *pager_command(void)
+{
+	const char *pager = getenv("PAGER"), *term = getenv("TERM");
+
+	if (!isatty(STDOUT_FILENO) || !term || !strcmp(term, "dumb"))
+		return NULL;
+	if (!pager)
+		return "less -FRX";
+	if (!*pager || !strcmp(pager, "cat"))
+		return NULL;
+	return pager;
+}
+
+/* NULL when stdout is no terminal, or the user has switched it off. */
+FILE *pager_open(void)
+{
+	const char *command = pager_command();
+	FILE *pager;
+
+	if (!command)
+		return NULL;
+	fflush(stdout);
+	pager = popen(command, "we");
+	/* a reader who leaves closes the pipe, and the rest need not be written */
+	if (pager)
+		signal(SIGPIPE, SIG_IGN);
+	return pager;
+}
+
+static void pager_close(FILE *pager)
+{
+	pclose(pager);
+}
 
 enum { TERMINATION_LOG_BYTES = 4096 }; /* Kubernetes shows no more */
 

@@ -8,7 +8,7 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cmd.h"
-#include "analysis/cmd/reading/newest_run.h"
+#include "analysis/cmd/reading/new_run.h"
 #include "analysis/cmd/run/open_facts.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/replayed.h"

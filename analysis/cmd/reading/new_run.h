@@ -13,6 +13,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/*
+ * The newest run in the directory of CUFLIGHT_OUTPUT, or in the current one, for commands whose
+ * operand may be left out. A directory without other recordings is read as a whole.
+ *
+ * Contract: path gets the file or the directory, and a line on stderr names it. Returns 0; -1 after
+ * an error on stderr.
+ */
+
+int newest_run(char *path, size_t bytes);
+
 size_t new_run(const char *directory);
 
 /* Of a directory that has nothing else: true, and its note is gone. */

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,9 +14,56 @@
 #include "analysis/base/clock.h"
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/run/nvml.h"
 #include "analysis/cmd/run/recording_append.h"
+#include "analysis/cmd/target/ask.h"
 #include "analysis/recording/reader.h"
+#include "interpose/abi/nvml.h"
+
+/*
+ * Reads NVML through ask.h: a driver that hangs or crashes cannot affect the caller, and a query
+ * takes at most two seconds.
+ */
+
+/* The child may have been killed while it wrote. Counts are checked before they are used. */
+static bool is_complete_answer(const struct cuf_gpu_reading *reading, ssize_t bytes)
+{
+	return bytes >= (ssize_t)offsetof(struct cuf_gpu_reading, processes) &&
+	       reading->head.stored_count <= CUF_GPU_PROCESSES_MAX &&
+	       bytes == (ssize_t)cuf_gpu_reading_bytes(reading);
+}
+
+/* The reading of a driver that did not answer in time. */
+static void note_timeout(struct cuf_gpu_reading *reading)
+{
+	*reading = (struct cuf_gpu_reading){ .head = {
+		.meta = { .type = CUF_META_GPU_PROCESSES },
+		.failed = CUF_NVML_nvmlInit_v2,
+		.result = CUF_NVML_TIMEOUT,
+		.total_bytes = CUF_UNKNOWN,
+		.used_bytes = CUF_UNKNOWN,
+		.free_bytes = CUF_UNKNOWN,
+		.reserved_bytes = CUF_UNKNOWN,
+	} };
+}
+
+/*
+ * False: there is no NVML here. Refused calls, and no answer in time, are noted in the reading.
+ * Times are CLOCK_MONOTONIC.
+ */
+static bool nvml_query(const struct cuf_device *device, struct cuf_gpu_reading *reading)
+{
+	const struct question question = { { "nvml" }, device, sizeof *device };
+	ssize_t bytes = ask(&question, reading, sizeof *reading);
+
+	if (bytes < 0)
+		note_timeout(reading);
+	else if (!is_complete_answer(reading, bytes))
+		return false;
+	reading->head.meta.time_ns = clock_ns(CLOCK_MONOTONIC);
+	reading->head.device = device->ordinal;
+	reading->head.flags |= CUF_GPU_PROCESSES_BY_RUN;
+	return true;
+}
 
 enum { FILES_MAX = 256, READINGS_MAX = 64 };
 

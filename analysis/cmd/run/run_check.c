@@ -7,7 +7,6 @@
 #include <string.h>
 #include "analysis/base/xalloc.h"
 #include "analysis/cmd/cli/say.h"
-#include "analysis/cmd/run/gate_outputs.h"
 #include "analysis/cmd/run/judge_run.h"
 #include "analysis/gate/suppress.h"
 #include "analysis/view/commands/gate_view.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes of a judge: the state of one call site, as one pass sees it, by the rules of README.md; how
- * much is left of each resource, and for how long; what it remembers, and when that changes a
+/* Passes of a judge: the state of one call site, as one pass sees it, by the rules of README.md;
+ * how much is left of each resource, and for how long; what it remembers, and when that changes a
  * state. */
 #include "analysis/explain/live/judge.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "analysis/measure/framework_map.h"
 #include "analysis/growth/growth_ahead.h"
-#include "analysis/measure/heap_births.h"
+#include "analysis/measure/heap.h"
 #include "analysis/measure/peak_note.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/parallel.h"
