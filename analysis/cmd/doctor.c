@@ -7,7 +7,7 @@
 #include "analysis/cmd/cli/output.h"
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/target/checks.h"
-#include "analysis/view/flow.h"
+#include "analysis/base/terminal.h"
 
 enum { DOCTOR_INDENT = 25 };
 

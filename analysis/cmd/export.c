@@ -21,7 +21,7 @@
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"
 #include "analysis/view/export/formats.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 
 enum { FORMATS_MAX = 64 };
 

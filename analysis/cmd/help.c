@@ -6,7 +6,7 @@
 #include <string.h>
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/cli/suggest.h"
-#include "analysis/view/flow.h"
+#include "analysis/base/terminal.h"
 
 enum { HELP_COLUMNS = 80, HELP_INDENT = 30, COMMANDS_MAX = 32 };
 

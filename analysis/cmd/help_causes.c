@@ -6,7 +6,7 @@
 #include "analysis/cmd/cli/suggest.h"
 #include "analysis/cmd/help.h"
 #include "analysis/explain/cause_guide.h"
-#include "analysis/view/flow.h"
+#include "analysis/base/terminal.h"
 
 enum { HELP_COLUMNS = 80, PROSE_INDENT = 2, TEST_COLUMN = 9, CAUSES_MAX = 64, NAME_COLUMN = 31 };
 

@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/explain/evidence/evidence.h"
 #include "analysis/explain/evidence/thresholds.h"
 

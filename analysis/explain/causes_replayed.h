@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/explain/evidence/evidence.h"
 
 /* fixes has room for fixes_max; id: of the cause. */

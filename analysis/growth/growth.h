@@ -46,7 +46,6 @@ enum fact_class {
 	CLASS_MAX
 };
 /* leak growing live bounded_cache retained */
-extern const char *const class_names[CLASS_MAX];
 
 /* What one call site holds, and how that changed over time. */
 struct fact_site {

@@ -6,9 +6,6 @@
 #include <math.h>
 #include "analysis/base/numbers.h"
 
-const char *const class_names[CLASS_MAX] = { "leak", "growing", "live", "bounded_cache",
-					     "retained" };
-
 enum {
 	SLOPES_MAX = 1000, /* sites whose slope is computed: those that grew most */
 	THREADS_FEW = 32,  /* blocks at most that may be one for each thread */

@@ -7,23 +7,6 @@
 #include "analysis/base/numbers.h"
 #include "analysis/replay/replay.h"
 
-const char *const owner_names[OWNER_MAX] = {
-	[OWNER_DEVICE] = "device",
-	[OWNER_ARRAY] = "array",
-	[OWNER_ASYNC] = "async",
-	[OWNER_GRAPH] = "graph",
-	[OWNER_VMM] = "vmm",
-	[OWNER_IMPORTED] = "imported",
-	[OWNER_PAGE_ROUNDING] = "page_rounding",
-	[OWNER_POOL_SLACK] = "pool_slack",
-	[OWNER_FRAMEWORK_SLACK] = "framework_slack",
-	[OWNER_OTHER_PROCESSES] = "other_processes",
-	[OWNER_CONTEXT] = "context",
-	[OWNER_UNEXPLAINED] = "unexplained",
-	[OWNER_FREE] = "free",
-	[OWNER_MANAGED] = "managed",
-};
-
 /* The row of a kind of block; OWNER_MAX: none (host memory, address ranges, pools). */
 static enum fact_owner owner_of(unsigned kind)
 {

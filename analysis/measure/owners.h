@@ -35,7 +35,6 @@ enum fact_owner {
 	OWNER_MANAGED,
 	OWNER_MAX
 };
-extern const char *const owner_names[OWNER_MAX]; /* device array async graph vmm imported ... */
 
 /* The row of a block that a program allocated and that is in the sum; mapped memory counts as VMM.
  * OWNER_MAX: no such row (graph pools, contexts, managed memory, the host). */

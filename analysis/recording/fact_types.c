@@ -5,8 +5,6 @@
 #include <string.h>
 #include "interpose/abi/format.h"
 
-const char *const basis_names[BASIS_MAX] = { "", "observed", "inferred", "estimated" };
-
 /* The module at an address at a time. Addresses are reused after an unload, so the time decides. */
 const struct fact_module *module_at(const struct fact_module *modules, size_t count, uint64_t addr,
 				    uint64_t time_ns)

@@ -18,7 +18,6 @@
 
 /* How a figure was obtained. BASIS_NONE goes with unknown figures. */
 enum fact_basis { BASIS_NONE, BASIS_OBSERVED, BASIS_INFERRED, BASIS_ESTIMATED, BASIS_MAX };
-extern const char *const basis_names[BASIS_MAX]; /* "", "observed", "inferred", "estimated" */
 
 /* The largest free block of one layer. */
 struct fact_layer {

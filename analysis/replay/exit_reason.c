@@ -13,10 +13,6 @@
 
 #define LATE_NS 1000000000ull /* blocks of that last time may not have been touched */
 
-const char *const end_names[END_MAX] = {
-	"running", "exit", "signal", "killed", "oom_killed", "exec", "unknown"
-};
-
 /* Reads the sample that is `before` samples from the last; false: there is none. Fields that older
  * writers did not have are unknown. */
 static bool sample_before_end(const struct reader *reader, uint64_t before,

@@ -19,7 +19,6 @@ enum fact_end {
 	END_UNKNOWN,    /* no end record, and it may still run */
 	END_MAX
 };
-extern const char *const end_names[END_MAX]; /* running exit ... unknown */
 
 /* What it holds is held now, as far as anybody knows. */
 static inline bool end_may_run(enum fact_end end)

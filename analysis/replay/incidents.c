@@ -11,8 +11,6 @@
 #define WENT_ON_BYTES (8ull << 20)
 #define WENT_ON_NS 60000000000ull /* after so long it went on, though it only waited */
 
-const char *const outcome_names[OUTCOME_MAX] = { "fatal", "recovered", "handled", "unknown" };
-
 /* ---- the failed requests ---- */
 
 #define BACKED_OFF_PAGE (2ull << 20)

@@ -25,7 +25,6 @@ enum fact_outcome {
 	OUTCOME_UNKNOWN,
 	OUTCOME_MAX
 };
-extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled unknown */
 
 /*
  * ---- the failed requests, and what came before and after each ----

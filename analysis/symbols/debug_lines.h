@@ -11,7 +11,7 @@
 #pragma once
 
 #include <elfutils/libdwfl.h>
-#include "analysis/base/address_ranges.h"
+#include "analysis/symbols/symbol_table.h"
 
 #define DEBUG_CHAIN_MAX 64
 

@@ -11,9 +11,10 @@
 #include <time.h>
 #include "analysis/base/clean.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/explain/live/judge.h"
+#include "analysis/facts/kinds.h"
 #include "analysis/facts/places.h"
 #include "analysis/recording/cut_guard.h"
 #include "analysis/symbols/symbols.h"

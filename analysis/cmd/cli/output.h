@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include "analysis/cmd/cli/opts.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 
 enum output_format { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_HTML };
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 #include "analysis/watch/watch.h"
 
 struct screen_options {

@@ -16,7 +16,7 @@
 #include "analysis/cmd/cli/say.h"
 #include "analysis/cmd/run/recording_append.h"
 #include "analysis/cmd/run/recording_trim.h"
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/explain/facts_build.h"
 #include "analysis/recording/meta.h"
 #include "analysis/replay/group_kills.h"

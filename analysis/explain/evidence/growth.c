@@ -6,7 +6,7 @@
 #include "analysis/explain/evidence/thresholds.h"
 #include "analysis/symbols/role_names.h"
 #include "analysis/base/numbers.h"
-#include "analysis/facts/rate.h"
+#include "analysis/facts/totals.h"
 #include "analysis/explain/live/judge.h"
 #include "analysis/replay/replay.h"
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "analysis/gate/diff.h"
 #include "analysis/view/json/fields.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 
 /* rows: call sites to print. */
 void diff_text(FILE *out, const struct gate_diff *diff, const struct style *style, size_t rows);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include "analysis/gate/finding.h"
 #include "analysis/view/json/fields.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 
 void gate_text(FILE *out, const struct gate_result *result, const struct style *style,
 	       bool verbose);

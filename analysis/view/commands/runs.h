@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include "analysis/facts/facts.h"
 #include "analysis/view/json/fields.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 
 struct runs_text {
 	FILE *out;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 #include "analysis/gate/finding.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 
 struct site_printer { FILE *out; const struct style *style; };
 

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 #include "analysis/view/json/fields.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 #include "analysis/what_if/what_if.h"
 
 struct what_if_view {

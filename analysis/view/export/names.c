@@ -6,7 +6,7 @@
 #include <string.h>
 #include "analysis/base/clean.h"
 #include "analysis/base/paths.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 
 /* Control characters of a name are no data that a viewer shows. */
 void name_text(const char *text, char *out, size_t bytes)

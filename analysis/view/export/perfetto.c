@@ -14,7 +14,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/totals.h"
 #include "analysis/view/export/names.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 
 enum { POINTS_MOST = 20000 };
 

@@ -18,7 +18,7 @@
 #include "analysis/view/export/names.h"
 #include "analysis/view/export/proto.h"
 #include "analysis/view/export/site_sums.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 
 /* Numbers of fields in profile.proto. */
 enum {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/focus.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/focus.h"
+#include "analysis/facts/kinds.h"
 
 enum { LINE_POINTS = 4096, LABEL = 320 };
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 #include "analysis/base/numbers.h"
-#include "analysis/view/focus.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/focus.h"
+#include "analysis/facts/kinds.h"
 #include "analysis/view/text/screen.h"
 
 enum { TEXTS_MOST = 256 };

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/frames.h"
 #include "analysis/view/json/json_stream.h"

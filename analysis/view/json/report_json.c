@@ -6,7 +6,7 @@
 #include "analysis/view/json/report_json.h"
 
 #include "analysis/base/numbers.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/json/shapes.h"
 
 static const void *in_focus(const struct fields *fields, const void *object)

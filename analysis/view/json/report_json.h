@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/frames.h"
 

@@ -2,7 +2,7 @@
 /* A request that failed, with the state of memory at that moment. */
 #include "analysis/view/json/shapes.h"
 
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 
 /* Each attempt has the free bytes of its own moment, which shows whether freeing a cache helped. */
 #define OF struct fact_attempt

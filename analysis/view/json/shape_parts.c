@@ -2,7 +2,7 @@
 /* What several structs are made of: frames, kinds of blocks, owners, layers. */
 #include "analysis/view/json/shapes.h"
 
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 
 const struct words basis_words = WORDS("basis", basis_names,
 	.meaning = "how the figure was come by; null for unknown figures");

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include "analysis/base/numbers.h"
+#include "analysis/facts/kinds.h"
 
 const struct words class_words = WORDS(NULL, class_names),
 		   growth_words = WORDS(NULL, shape_names);

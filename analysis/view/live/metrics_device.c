@@ -2,6 +2,7 @@
 /* Metrics of GPU memory. A process that has ended has counters only. */
 #include <math.h>
 #include <time.h>
+#include "analysis/facts/kinds.h"
 #include "analysis/view/live/exposition.h"
 #include "analysis/view/live/metrics_groups.h"
 

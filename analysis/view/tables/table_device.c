@@ -4,6 +4,7 @@
 
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
+#include "analysis/facts/kinds.h"
 
 #define DEVICE_COLUMN(ordinal) { "device", INDEX(ordinal), .meaning = "the driver's number" }
 

@@ -3,7 +3,7 @@
 #include "analysis/view/tables/tables.h"
 
 #include <math.h>
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 
 /* ---- incidents ---- */
 

@@ -7,7 +7,8 @@
 #include <string.h>
 #include "analysis/base/key_values.h"
 #include "analysis/base/numbers.h"
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
+#include "analysis/facts/kinds.h"
 #include "analysis/view/tables/process_key.h"
 
 /* ---- processes ---- */

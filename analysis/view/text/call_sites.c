@@ -7,9 +7,9 @@
 #include <string.h>
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/table.h"
+#include "analysis/base/terminal.h"
 
 enum { STACKS = 3, SITES_READ = 1000, FIGURES = 42 /* columns before the call site */,
 	SITE_LEAST = 24 };

@@ -5,10 +5,10 @@
  */
 #include <string.h>
 #include "analysis/base/units.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/text/holders.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/table.h"
+#include "analysis/base/terminal.h"
 
 /*
  * Slack below this share of the device is not worth a section, unless the failed request

@@ -7,7 +7,7 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 
 /* A site that rests on fewer samples than this is summed up with the others like it. */
 enum { SAMPLES_LEAST = 4 };

@@ -4,7 +4,7 @@
 #include "analysis/base/clean.h"
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
-#include "analysis/view/kinds.h"
+#include "analysis/facts/kinds.h"
 #include "analysis/view/text/holders.h"
 
 /*

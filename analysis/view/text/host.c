@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include "analysis/base/units.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/text/holders.h"
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/sections.h"

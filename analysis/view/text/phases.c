@@ -3,7 +3,8 @@
 #include <math.h>
 #include "analysis/base/units.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/table.h"
+#include "analysis/base/terminal.h"
+#include "analysis/facts/kinds.h"
 
 /*
  * What stays allocated is printed only of requests that were observed: begin and end of

@@ -5,10 +5,10 @@
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/text/screen.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/table.h"
+#include "analysis/base/terminal.h"
 
 enum { WORDS = 512, DEPTH_MAX = 8 };
 

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/frames.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 
 struct report_text_options {
 	bool full;           /* the sections after the first screen, too */

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 #include "analysis/base/numbers.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/text/holders.h"
 
 /* TABLE_LEAST: a title and five rows, where there are other processes to show */

@@ -6,8 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 #include "analysis/base/units.h"
-#include "analysis/facts/rate.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/totals.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/text/screen.h"
 
 enum { WORDS = 1024, SMALL_BYTES = 64 << 10 /* by default a larger block is always recorded */ };

@@ -4,8 +4,8 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
-#include "analysis/facts/rate.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/totals.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/text/live.h"
 #include "analysis/view/text/screen.h"
 

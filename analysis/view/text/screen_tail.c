@@ -6,7 +6,7 @@
 #include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/units.h"
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 #include "analysis/view/text/screen.h"
 
 enum { COMMAND_COLUMN = 7 /* of "More: " and what follows */, WORDS = 1024 };

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "analysis/base/units.h"
 #include "analysis/view/text/sections.h"
-#include "analysis/view/table.h"
+#include "analysis/base/terminal.h"
 
 /*
  * Segments by how full they are: a class has those used by less than `below` of 10,000, the

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <stdio.h>
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/facts/facts.h"
 #include "analysis/facts/frames.h"
 #include "analysis/facts/places.h"
-#include "analysis/view/style.h"
+#include "analysis/base/terminal.h"
 #include "analysis/view/text/report_text.h"
 
 struct text {

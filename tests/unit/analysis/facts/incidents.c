@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "analysis/explain/facts_build.h"
+#include "analysis/facts/kinds.h"
 #include "tests/unit/fixtures/recording_maker.h"
 
 #define TOTAL (16 * GiB)

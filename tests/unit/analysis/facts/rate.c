@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <math.h>
-#include "analysis/facts/rate.h"
+#include "analysis/facts/totals.h"
 
 #define MiB ((uint64_t)1 << 20)
 

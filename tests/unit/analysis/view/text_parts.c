@@ -14,8 +14,7 @@
 #include "analysis/base/clean.h"
 #include "analysis/cmd/run/recordings.h"
 #include "analysis/cmd/target/library.h"
-#include "analysis/view/flow.h"
-#include "analysis/view/table.h"
+#include "analysis/base/terminal.h"
 
 static char *text;
 static size_t bytes;

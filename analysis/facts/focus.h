@@ -7,7 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
-#include "analysis/explain/cause.h"
+#include "analysis/facts/cause.h"
 #include "analysis/facts/facts.h"
 
 /* The last fatal one; NULL: none. */

@@ -10,7 +10,19 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "analysis/base/trend.h"
+#include "analysis/growth/growth.h"
+#include "analysis/measure/owners.h"
+#include "analysis/recording/fact_types.h"
+#include "analysis/replay/exit_reason.h"
+#include "analysis/replay/incidents.h"
 #include "interpose/abi/format.h"
+
+/* As in the JSON. */
+extern const char *const owner_names[OWNER_MAX]; /* device array async graph vmm imported ... */
+extern const char *const class_names[CLASS_MAX];
+extern const char *const end_names[END_MAX]; /* running exit ... unknown */
+extern const char *const outcome_names[OUTCOME_MAX]; /* fatal recovered handled unknown */
+extern const char *const basis_names[BASIS_MAX]; /* "", "observed", "inferred", "estimated" */
 
 extern const char *const kind_names[CUF_KIND_MAX];
 const char *kind_name(uint32_t kind);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "analysis/base/address_ranges.h"
+#include "analysis/symbols/symbol_table.h"
 
 #define NONE UINT64_MAX
 

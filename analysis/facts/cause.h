@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A verdict: why memory ran out, or what grows, with its evidence and what to change. The rules
- * are in causes.h. Contract: as in facts/facts.h.
+ * are in explain/causes.h. Contract: as in facts.h.
  */
 #pragma once
 
 #include <stdbool.h>
 #include "analysis/recording/fact_types.h"
 
-/* From where on a confidence is called so; all other thresholds are in evidence/thresholds.h. */
+/* From where on a confidence is called so; all other thresholds are in explain/. */
 #define CAUSE_HIGH 0.8
 #define CAUSE_MEDIUM 0.5
 

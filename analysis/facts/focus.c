@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing the incident, the process and the device to show first. */
-#include "analysis/view/focus.h"
+#include "analysis/facts/focus.h"
 
 #include <string.h>
 

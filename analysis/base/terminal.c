@@ -1,11 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns measured, then printed. Cells are in one array, row after row; row 0 holds the titles. */
-#include "analysis/view/table.h"
+/* Terminal abilities, from the environment and the stream. */
+#include "analysis/base/terminal.h"
 
+#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include "analysis/base/clean.h"
 #include "analysis/base/xalloc.h"
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+	return value && *value;
+}
+
+static bool is_on(const char *name)
+{
+	return is_set(name) && strcmp(getenv(name), "0") != 0;
+}
+
+/* Explicit settings come before the terminal, and NO_COLOR before the others (no-color.org). */
+static bool wants_colour(FILE *out)
+{
+	const char *term = getenv("TERM");
+	if (is_set("NO_COLOR"))
+		return false;
+	if (is_on("FORCE_COLOR") || is_on("CLICOLOR_FORCE"))
+		return true;
+	return isatty(fileno(out)) && term && strcmp(term, "dumb") != 0;
+}
+
+static unsigned columns_of(FILE *out)
+{
+	const char *value = getenv("COLUMNS");
+	struct winsize size;
+	long columns = 0;
+	if (value)
+		columns = atol(value);
+	if (columns <= 0 && isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size))
+		columns = size.ws_col;
+	if (columns <= 0)
+		columns = STYLE_COLUMNS;
+	if (columns < STYLE_COLUMNS_MIN)
+		return STYLE_COLUMNS_MIN;
+	if (columns > STYLE_COLUMNS_MAX)
+		return STYLE_COLUMNS_MAX;
+	return (unsigned)columns;
+}
+
+void style_init(struct style *style, FILE *out, enum style_colour colour)
+{
+	style->colour = colour == STYLE_ALWAYS || (colour == STYLE_AUTO && wants_colour(out));
+	style->utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	style->columns = columns_of(out);
+}
+
+const char *style_on(const struct style *style, enum style_tone tone)
+{
+	static const char *const codes[STYLE_TONES] = {
+		[STYLE_PLAIN] = "",
+		[STYLE_BAD] = "\033[1;31m",
+		[STYLE_GOOD] = "\033[32m",
+		[STYLE_WARN] = "\033[33m",
+		[STYLE_HEAD] = "\033[1m",
+		[STYLE_DIM] = "\033[2m",
+	};
+	return style->colour ? codes[tone] : "";
+}
+
+const char *style_off(const struct style *style)
+{
+	return style->colour ? "\033[0m" : "";
+}
 
 enum { TABLE_CELL_BYTES = 1024, TABLE_GAP = 2, TABLE_FLEX_MIN = 12 };
 
@@ -178,4 +246,32 @@ void table_free(struct table *table)
 	free(table->cells);
 	free(table->tones);
 	free(table);
+}
+
+static unsigned text_columns(const char *text, size_t bytes)
+{
+	unsigned columns = 0;
+	for (size_t i = 0; i < bytes; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+void flow_text(FILE *out, const char *text, unsigned indent, unsigned from, unsigned columns)
+{
+	unsigned column = from;
+	while (*text) {
+		size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
+		unsigned width = text_columns(text, blanks + word);
+		if (column > indent && column + width > columns) {
+			fprintf(out, "\n%*s", (int)indent, "");
+			column = indent;
+			text += blanks;
+			width -= (unsigned)blanks;
+			blanks = 0;
+		}
+		fprintf(out, "%.*s", (int)(blanks + word), text);
+		column += width;
+		text += blanks + word;
+	}
+	fputc('\n', out);
 }
