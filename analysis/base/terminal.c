@@ -86,7 +86,7 @@ struct table {
 };
 
 /* Cells are cleaned here, so that measure and print see the same characters. */
-static void add_row(struct table *table, const char *const *cells)
+static void add_table_row(struct table *table, const char *const *cells)
 {
 	char clean[TABLE_CELL_BYTES];
 	if (table->row_count == table->room) {
@@ -105,7 +105,8 @@ static void add_row(struct table *table, const char *const *cells)
 	table->tones[table->row_count++] = STYLE_PLAIN;
 }
 
-struct table *table_new(const struct style *style, const struct table_column *columns, size_t count)
+struct table *table_new(const struct style *style, const struct table_column *columns,
+			size_t count)
 {
 	struct table *table = xalloc_zeroed(1, sizeof *table);
 	const char *titles[16] = { 0 };
@@ -114,14 +115,14 @@ struct table *table_new(const struct style *style, const struct table_column *co
 	table->column_count = count;
 	for (size_t i = 0; i < count && i < sizeof titles / sizeof *titles; i++)
 		titles[i] = columns[i].title;
-	add_row(table, titles);
+	add_table_row(table, titles);
 	table->tones[0] = STYLE_HEAD;
 	return table;
 }
 
 void table_row(struct table *table, const char *const *cells)
 {
-	add_row(table, cells);
+	add_table_row(table, cells);
 }
 
 void table_tone(struct table *table, enum style_tone tone)
@@ -197,8 +198,8 @@ static size_t print_cut(FILE *out, const char *text, size_t width)
 }
 
 /* Padding is printed before the next cell and not after the last one: no blanks end a line. */
-static void print_row(const struct table *table, FILE *out, size_t row, unsigned indent,
-		      const size_t *widths)
+static void print_table_row(const struct table *table, FILE *out, size_t row, unsigned indent,
+			    const size_t *widths)
 {
 	size_t last = table->column_count, pending = indent;
 	char **cells = table->cells + row * table->column_count;
@@ -234,7 +235,7 @@ void table_print(const struct table *table, FILE *out, unsigned indent)
 	if (!titles)
 		first = 1;
 	for (size_t r = first; r < table->row_count; r++)
-		print_row(table, out, r, indent, widths);
+		print_table_row(table, out, r, indent, widths);
 }
 
 void table_free(struct table *table)

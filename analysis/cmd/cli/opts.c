@@ -125,7 +125,7 @@ static int take_count(struct opts *opts, struct opts_row *row)
 	return -1;
 }
 
-static int take_text(struct opts *opts, const struct opts_row *row)
+static int take_opt_text(struct opts *opts, const struct opts_row *row)
 {
 	if (*row->text)
 		return 0;
@@ -142,7 +142,7 @@ static int take_list(struct opts *opts, struct opts_row *row)
 		return -1;
 	}
 	row->list[row->list_count++] = row->text;
-	return take_text(opts, row);
+	return take_opt_text(opts, row);
 }
 
 static int take_bytes(struct opts *opts, struct opts_row *row)
@@ -165,7 +165,7 @@ static int take_value(struct opts *opts, struct opts_row *row, const char *text)
 	case OPT_FLAG:
 		return 0;
 	case OPT_TEXT:
-		return take_text(opts, row);
+		return take_opt_text(opts, row);
 	case OPT_LIST:
 		return take_list(opts, row);
 	case OPT_SWITCH:

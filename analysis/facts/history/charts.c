@@ -42,7 +42,7 @@ static uint64_t *part_of(const struct making *making, enum chart_grouping by,
 	return chart->by[by].parts[chart->by[by].count++].bytes;
 }
 
-static bool is_of_device(const struct chart *chart, const struct timeline_site *site)
+static bool is_of_chart(const struct chart *chart, const struct timeline_site *site)
 {
 	return chart->layer != TIMELINE_HOST && site->layer != TIMELINE_HOST &&
 	       site->device == chart->device;
@@ -55,7 +55,7 @@ static bool belongs(const struct chart *chart, const struct timeline_site *site)
 		return false;
 	if (chart->layer == TIMELINE_HOST)
 		return site->process == chart->process;
-	if (!is_of_device(chart, site))
+	if (!is_of_chart(chart, site))
 		return false;
 	return chart->layer == TIMELINE_FRAMEWORK || kind_is_device_memory(site->kind);
 }
@@ -66,7 +66,7 @@ static bool holds(const struct chart *chart, const struct timeline_site *site)
 	if (!chart->is_inside)
 		return belongs(chart, site);
 	if (site->layer == TIMELINE_FRAMEWORK)
-		return is_of_device(chart, site);
+		return is_of_chart(chart, site);
 	return belongs(chart, site) && !site->is_segment;
 }
 
@@ -93,8 +93,8 @@ static void add_steps(const struct making *making, uint64_t *to,
 	}
 }
 
-static void add_site(const struct making *making, uint32_t number,
-		     const struct timeline_value *values, size_t count)
+static void add_chart_site(const struct making *making, uint32_t number,
+			   const struct timeline_value *values, size_t count)
 {
 	const struct timeline_site *site = &making->timeline->sites[number];
 	uint32_t row = making->rows[number];
@@ -214,7 +214,7 @@ static void add_reserved(const struct making *making, uint32_t number,
 
 	if (belongs(making->chart, site) && site->is_segment)
 		add_steps(making, making->reserved, values, count);
-	if (is_of_device(making->chart, site) && site->layer == TIMELINE_FRAMEWORK)
+	if (is_of_chart(making->chart, site) && site->layer == TIMELINE_FRAMEWORK)
 		add_steps(making, making->inside, values, count);
 }
 
@@ -272,7 +272,7 @@ static void fill(struct making *making)
 	making->peaks = xalloc_zeroed(timeline->site_count + 1, sizeof *making->peaks);
 	look_inside(making);
 	find_least_peak(making);
-	each_site(making, add_site);
+	each_site(making, add_chart_site);
 	if (making->chart->is_inside)
 		add_unused(making);
 	add_all_older(making);

@@ -65,7 +65,7 @@ static void tell_block(const struct walking *walking, uint32_t lane, unsigned ki
 		walking->visitor->block(walking->visitor->state, lane, kind, bytes, is_live);
 }
 
-static void read_ledger(struct walking *walking, uint32_t lane)
+static void read_device_ledger(struct walking *walking, uint32_t lane)
 {
 	struct cursor *cursor = &walking->cursors[lane];
 	const struct reader *reader = cursor->recorded->reader;
@@ -207,7 +207,7 @@ static void begin(struct walking *walking, const struct run *run, uint32_t lane)
 	cursor->first_ns = walk_first_ns(cursor->recorded->events);
 	back_walk_begin(&cursor->walk, cursor->recorded->events,
 			walking->visitor->is_of_driver);
-	read_ledger(walking, lane);
+	read_device_ledger(walking, lane);
 	if (!is_known(end_ns))
 		end_ns = facts->processes[0].start_ns + facts_duration_ns(facts);
 	lane_heap_push(&walking->heap, lane, ~end_ns);

@@ -210,7 +210,7 @@ static uint32_t rest_of(struct gather *gather, const struct candidate *one)
 }
 
 /* The largest are sites of their own. Rows of one site each need no sum. */
-static void choose(struct gather *gather)
+static void choose_shown(struct gather *gather)
 {
 	uint64_t values = 0;
 
@@ -403,7 +403,7 @@ void timeline_gather(struct timeline_work *works, struct timeline *timeline,
 		add_candidates(&gather, &works[p], &works[p].device);
 		add_candidates(&gather, &works[p], &works[p].host);
 	}
-	choose(&gather);
+	choose_shown(&gather);
 	add_values(&gather);
 	add_known(&gather, facts->leaks, facts->leak_count);
 	add_known(&gather, facts->growth, facts->growth_count);

@@ -57,7 +57,7 @@ static uint64_t time_of_seq(struct list *list, const struct run_process *process
 	return last_ns - header->start_ns + header->start_realtime_ns;
 }
 
-static void add(struct list *list, const struct timeline_moment *moment)
+static void add_moment(struct list *list, const struct timeline_moment *moment)
 {
 	if (!is_known(moment->time_ns))
 		return;
@@ -74,17 +74,17 @@ static void add(struct list *list, const struct timeline_moment *moment)
 
 static void add_time(struct list *list, uint64_t time_ns)
 {
-	add(list, &(struct timeline_moment){ .kind = TIMELINE_SAMPLE, .time_ns = time_ns,
-					     .seq = CUF_UNKNOWN, .process = FACT_NONE,
-					     .incident = FACT_NONE });
+	add_moment(list, &(struct timeline_moment){ .kind = TIMELINE_SAMPLE, .time_ns = time_ns,
+						    .seq = CUF_UNKNOWN, .process = FACT_NONE,
+						    .incident = FACT_NONE });
 }
 
 /* device: FACT_NONE for host memory. */
 static void add_peak(struct list *list, uint32_t device, uint64_t time_ns)
 {
-	add(list, &(struct timeline_moment){ .kind = TIMELINE_PEAK, .time_ns = time_ns,
-					     .seq = CUF_UNKNOWN, .process = FACT_NONE,
-					     .incident = FACT_NONE, .peak_of = device });
+	add_moment(list, &(struct timeline_moment){ .kind = TIMELINE_PEAK, .time_ns = time_ns,
+						    .seq = CUF_UNKNOWN, .process = FACT_NONE,
+						    .incident = FACT_NONE, .peak_of = device });
 }
 
 static size_t stretches(const struct facts *facts, const struct run *run)
@@ -147,11 +147,11 @@ static void add_incidents(struct list *list, const struct facts *facts)
 		const struct fact_incident *incident = &facts->incidents[i];
 		if (i >= INCIDENTS / 2 && i + INCIDENTS / 2 < facts->incident_count)
 			continue;
-		add(list, &(struct timeline_moment){ .kind = TIMELINE_INCIDENT,
-						     .time_ns = incident->time_ns,
-						     .seq = incident->settled_seq,
-						     .process = incident->process,
-						     .incident = (uint32_t)i });
+		add_moment(list, &(struct timeline_moment){ .kind = TIMELINE_INCIDENT,
+							    .time_ns = incident->time_ns,
+							    .seq = incident->settled_seq,
+							    .process = incident->process,
+							    .incident = (uint32_t)i });
 	}
 }
 
@@ -182,11 +182,11 @@ static void add_report(struct list *list, const struct facts *facts,
 		made.time_ns = facts->processes[moment->process].end_ns;
 	if (made.kind == TIMELINE_AT)
 		made.seq = CUF_UNKNOWN;
-	add(list, &made);
+	add_moment(list, &made);
 }
 
 /* The report's own moment comes after others of the same time, so that it includes what they do. */
-static int by_time(const void *a, const void *b)
+static int by_moment_time(const void *a, const void *b)
 {
 	const struct timeline_moment *left = a, *right = b;
 
@@ -207,11 +207,11 @@ static bool is_same(const struct timeline_moment *a, const struct timeline_momen
 		(a->process == b->process && a->seq == b->seq && a->kind == b->kind));
 }
 
-static void settle(struct list *list)
+static void settle_moments(struct list *list)
 {
 	size_t kept = 0;
 
-	qsort(list->items, list->count, sizeof *list->items, by_time);
+	qsort(list->items, list->count, sizeof *list->items, by_moment_time);
 	for (size_t i = 0; i < list->count; i++) {
 		bool device = false;
 		if (kept && is_same(&list->items[kept - 1], &list->items[i]))
@@ -234,7 +234,7 @@ void timeline_moments(struct timeline *timeline, const struct facts *facts, cons
 	}
 	add_peak(&list, FACT_NONE, facts->processes[facts->focus].host.live_peak_ns);
 	add_report(&list, facts, &facts->moment, false);
-	settle(&list);
+	settle_moments(&list);
 	timeline->moments = list.items;
 	timeline->moment_count = list.count;
 	for (size_t i = 0; i < list.count; i++)

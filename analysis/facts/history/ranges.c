@@ -47,8 +47,8 @@ static void note(struct track *track, size_t stretch, uint64_t time_ns)
 }
 
 /* The level that held since this time is noted in every stretch down to it, then it changes. */
-static void change(const struct timeline *timeline, struct track *track, uint64_t time_ns,
-		   int64_t delta)
+static void step_to(const struct timeline *timeline, struct track *track, uint64_t time_ns,
+		    int64_t delta)
 {
 	size_t to = stretch_of(timeline, time_ns);
 	uint64_t width = (timeline->end_ns - timeline->begin_ns) / TIMELINE_STRETCHES;
@@ -64,8 +64,8 @@ static void take_change(void *state, const struct device_change *it)
 {
 	struct ranges *ranges = state;
 
-	change(ranges->timeline, &ranges->tracks[2 * it->device + it->is_framework], it->time_ns,
-	       it->delta);
+	step_to(ranges->timeline, &ranges->tracks[2 * it->device + it->is_framework], it->time_ns,
+		it->delta);
 }
 
 static void take_block(void *state, uint32_t process, unsigned kind, uint64_t bytes, bool is_live)
@@ -100,6 +100,6 @@ void timeline_ranges(struct timeline_work *works, struct timeline *timeline,
 							    .block = take_block,
 							    .state = &ranges });
 	for (size_t i = 0; i < count; i++)
-		change(timeline, &ranges.tracks[i], timeline->begin_ns, 0);
+		step_to(timeline, &ranges.tracks[i], timeline->begin_ns, 0);
 	free(ranges.tracks);
 }

@@ -7,7 +7,7 @@
 #include "analysis/base/xalloc.h"
 
 /* Two bits below the leading one: four classes an octave. */
-static unsigned class_of(uint64_t bytes)
+static unsigned size_class_of(uint64_t bytes)
 {
 	unsigned octave;
 
@@ -26,7 +26,7 @@ static uint64_t least_of_class(unsigned class)
 
 void sizes_add(struct sizes *sizes, uint64_t bytes)
 {
-	sizes->count[class_of(bytes)]++;
+	sizes->count[size_class_of(bytes)]++;
 }
 
 struct size_limit sizes_limit(const struct sizes *sizes, uint64_t most)

@@ -17,7 +17,7 @@ static struct timeline_ages *ages_of(const struct timeline_work *work, unsigned 
 }
 
 /* The ledger is the state after the last event. */
-static void read_ledger(struct timeline_work *work)
+static void read_walked_ledger(struct timeline_work *work)
 {
 	const struct reader *reader = work->recorded->reader;
 	uint64_t count = reader_count(reader, CUF_SEC_LEDGER);
@@ -160,7 +160,7 @@ void timeline_walk_device(struct timeline_work *work)
 	for (unsigned layer = 0; layer < TIMELINE_HOST; layer++)
 		if (process->first_ns[layer])
 			process->first_ns[layer] = work_realtime(work, process->first_ns[layer]);
-	read_ledger(work);
+	read_walked_ledger(work);
 	back_walk_begin(&walk, events, false);
 	while (back_walk_next(&walk, &event)) {
 		pass_moments(work, &passing, event.seq, work_realtime(work, event.time_ns));

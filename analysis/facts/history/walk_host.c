@@ -39,7 +39,7 @@ static bool is_followed(const struct lifetimes *lifetimes, uint64_t address)
 }
 
 /* A number is 0 when its block is free: no removal is needed. */
-static void follow(struct lifetimes *lifetimes, const struct host_event *event, int sign)
+static void follow_birth(struct lifetimes *lifetimes, const struct host_event *event, int sign)
 {
 	uint64_t ms = (event->time_ns - lifetimes->begin_ns) / 1000000u, count;
 	uint32_t born;
@@ -138,7 +138,7 @@ static void read_events(struct host_walk *walk)
 		count_event(walk, levels_row(&walk->work->host, CUF_KIND_HOST, CUF_DEVICE_NONE,
 					     reader_call_site(reader, event.stack)),
 			    &event, sign);
-		follow(&walk->lifetimes, &event, sign);
+		follow_birth(&walk->lifetimes, &event, sign);
 	}
 	host_stream_free(stream);
 }

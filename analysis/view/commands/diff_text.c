@@ -6,7 +6,7 @@
 #include "analysis/view/commands/site_text.h"
 #include "interpose/abi/format.h"
 
-static struct unit_text change(const struct diff_measure *row)
+static struct unit_text change_text(const struct diff_measure *row)
 {
 	struct unit_text text = { "" };
 
@@ -24,7 +24,7 @@ static void print_measures(FILE *out, const struct gate_diff *diff)
 		const struct diff_measure *row = &diff->measures[i];
 		fprintf(out, "  %-20s %12s -> %-12s %s\n", row->measure->name,
 			gate_amount(row->measure, row->before).s,
-			gate_amount(row->measure, row->now).s, change(row).s);
+			gate_amount(row->measure, row->now).s, change_text(row).s);
 	}
 }
 

@@ -115,7 +115,7 @@ void what_if_text(FILE *out, const struct what_if_view *view)
 
 /* ---- JSON ---- */
 
-static const void *judged(const struct fields *fields, const void *object)
+static const void *judged_row(const struct fields *fields, const void *object)
 {
 	const struct what_if_row *row = object;
 
@@ -132,19 +132,19 @@ static const struct field row_fields[] = {
 	{ "change", TEXT(trial.typed),
 	  .meaning = "the setting as it is typed, or the change in words" },
 	{ "knob", TEXT_OR_NULL(trial.knob), .meaning = "the name of the setting" },
-	{ "fits", .base = judged, FIELD(FLAG, true, result.fits),
+	{ "fits", .base = judged_row, FIELD(FLAG, true, result.fits),
 	  .meaning = "every request is served; null: cannot be judged" },
 	{ "why_not", TEXT_OR_NULL(result.why_not), .meaning = "why it cannot be judged" },
-	{ "room_bytes", .base = judged, NUMBER(result.room_bytes),
+	{ "room_bytes", .base = judged_row, NUMBER(result.room_bytes),
 	  .meaning = "what a further request could have, after the one that failed" },
-	{ "peak_room_bytes", .base = judged, NUMBER(result.peak_room_bytes),
+	{ "peak_room_bytes", .base = judged_row, NUMBER(result.peak_room_bytes),
 	  .meaning = "the same where it was least" },
-	{ "peak_reserved_bytes", .base = judged, NUMBER(result.peak_reserved_bytes),
+	{ "peak_reserved_bytes", .base = judged_row, NUMBER(result.peak_reserved_bytes),
 	  .meaning = "the most that the allocator had of the driver" },
-	{ "unused_bytes", .base = judged, NUMBER(result.unused_bytes),
+	{ "unused_bytes", .base = judged_row, NUMBER(result.unused_bytes),
 	  .meaning = "reserved and not allocated at the end of the replay" },
-	{ "driver_calls", .base = judged, NUMBER(result.driver_calls) },
-	{ "refused_bytes", .base = judged, NUMBER(result.refused_bytes),
+	{ "driver_calls", .base = judged_row, NUMBER(result.driver_calls) },
+	{ "refused_bytes", .base = judged_row, NUMBER(result.refused_bytes),
 	  .meaning = "the request at which the replay was refused; null: none" },
 };
 static const struct shape row_shape = SHAPE("row", row_fields);
@@ -188,7 +188,7 @@ static const struct field history_fields[] = {
 static const struct shape history_shape = SHAPE(NULL, history_fields);
 #undef OF
 
-static const void *trace_of(const struct fields *fields, const void *object)
+static const void *run_of(const struct fields *fields, const void *object)
 {
 	const struct what_if_view *view = object;
 
@@ -197,7 +197,7 @@ static const void *trace_of(const struct fields *fields, const void *object)
 
 static const void *refused_of(const struct fields *fields, const void *object)
 {
-	return trace_refused(trace_of(fields, object));
+	return trace_refused(run_of(fields, object));
 }
 
 static const void *what_if_of(const struct fields *fields, const void *object)
@@ -213,15 +213,15 @@ static const struct field document_fields[] = {
 	{ "pid", COUNT(pid) },
 #undef OF
 #define OF struct trace
-	{ "device", .base = trace_of, COUNT(device),
+	{ "device", .base = run_of, COUNT(device),
 	  .meaning = "the driver's ordinal in that process" },
-	{ "capacity_bytes", .base = trace_of, NUMBER(capacity_bytes), .meaning = "what the process "
+	{ "capacity_bytes", .base = run_of, NUMBER(capacity_bytes), .meaning = "what the process "
 	  "had of the device and what was free; without the context and other processes" },
-	{ "limit_bytes", .base = trace_of, NUMBER(limit_bytes), .meaning = "what the framework "
+	{ "limit_bytes", .base = run_of, NUMBER(limit_bytes), .meaning = "what the framework "
 	  "allowed itself, at least; null: no limit was seen" },
 	{ "request", FOUND(request_shape, refused_of),
 	  .meaning = "the request that failed; null: none did" },
-	{ "history", .base = trace_of, PART(history_shape) },
+	{ "history", .base = run_of, PART(history_shape) },
 #undef OF
 #define OF struct what_if
 	{ "unlike", .base = what_if_of, TEXT_OR_NULL(unlike), .meaning = "how the replay of the "

@@ -6,7 +6,7 @@
 #include "analysis/base/paths.h"
 #include "analysis/view/commands/write_parts.h"
 
-static void print_row(FILE *out, const struct gate_finding *finding)
+static void print_markdown_row(FILE *out, const struct gate_finding *finding)
 {
 	static const char *const marks[GATE_STATUS_MAX] = {
 		"kept", "suppressed", "not judged", "**EXCEEDED**",
@@ -35,7 +35,7 @@ static void print_table(FILE *out, const struct gate_result *result)
 	fputs("| | limit | observed | baseline | worst call site |\n"
 	      "|---|---|---:|---:|---|\n", out);
 	for (size_t i = 0; i < result->finding_count; i++)
-		print_row(out, &result->findings[i]);
+		print_markdown_row(out, &result->findings[i]);
 }
 
 /* A sentence and its call sites, as a list. */

@@ -137,7 +137,7 @@ static void put_event(void *context, const struct event_row *event)
 	fprintf(heaptrack->out, "%c %x\n", event->op == EVENT_FREE ? '-' : '+', allocation);
 }
 
-static void put_head(struct heaptrack *heaptrack, const struct fact_process *process)
+static void put_heaptrack_head(struct heaptrack *heaptrack, const struct fact_process *process)
 {
 	char command[NAME_BYTES];
 
@@ -159,7 +159,7 @@ static int write_heaptrack(struct export_target *target, struct rows *rows)
 	hash_index_init(&heaptrack.instructions, 1024);
 	hash_index_init(&heaptrack.traces, 1024);
 	hash_index_init(&heaptrack.allocations, 1024);
-	put_head(&heaptrack, &facts->processes[process]);
+	put_heaptrack_head(&heaptrack, &facts->processes[process]);
 	rows_blocks(rows, put_older, &heaptrack);
 	rows_events(rows, put_event, &heaptrack);
 	fprintf(target->file, "c %" PRIx64 "\n", facts_duration_ns(facts) / 1000000u);

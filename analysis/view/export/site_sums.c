@@ -7,7 +7,7 @@
 
 /* Two combinations of one key would be added up, so every part has its own bits or is hashed with
  * the secret; a chain of places resolves what still collides. */
-static uint64_t key_of(const struct site_sum *sum, uint64_t probe)
+static uint64_t sum_key_of(const struct site_sum *sum, uint64_t probe)
 {
 	uint64_t key = (uint64_t)sum->site << 32 | (uint64_t)sum->kind << 24 |
 		       (sum->device & 0xff) << 16 | (sum->process & 0xffff);
@@ -26,7 +26,7 @@ static bool is_same(const struct site_sum *a, const struct site_sum *b)
 static struct site_sum *sum_of(struct site_sums *sums, const struct site_sum *wanted)
 {
 	for (uint64_t probe = 0;; probe++) {
-		uint32_t *place = hash_index_place(&sums->index, key_of(wanted, probe));
+		uint32_t *place = hash_index_place(&sums->index, sum_key_of(wanted, probe));
 
 		if (*place && is_same(&sums->items[*place - 1], wanted))
 			return &sums->items[*place - 1];

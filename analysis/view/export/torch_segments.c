@@ -64,7 +64,7 @@ static void end_segment(struct torch *torch)
 	pickle_end_dict(&torch->pickle);
 }
 
-static uint32_t site_of(const struct torch *torch, uint32_t stack)
+static uint32_t site_in(const struct torch *torch, uint32_t stack)
 {
 	return rows_site_of_stack(torch->rows, torch->process, stack);
 }
@@ -72,7 +72,7 @@ static uint32_t site_of(const struct torch *torch, uint32_t stack)
 /* Blocks and gaps fill a segment. Overlapping blocks are damage: the later one is cut. */
 static void put_split(struct torch *torch, const struct segment_row *row)
 {
-	struct segment segment = { row->addr, row->bytes, 0, site_of(torch, row->stack),
+	struct segment segment = { row->addr, row->bytes, 0, site_in(torch, row->stack),
 				   row->is_mapped };
 	uint64_t at = row->addr, end = row->addr + row->bytes;
 
@@ -86,7 +86,7 @@ static void put_split(struct torch *torch, const struct segment_row *row)
 			continue;
 		if (block->addr > at)
 			put_block(torch, at, block->addr - at, false, 0);
-		put_block(torch, block->addr, block->bytes, true, site_of(torch, block->stack));
+		put_block(torch, block->addr, block->bytes, true, site_in(torch, block->stack));
 		at = block->addr + block->bytes;
 	}
 	if (at < end)
@@ -103,7 +103,7 @@ static void put_segment(void *context, const struct segment_row *row)
 		put_split(torch, row);
 		return;
 	}
-	site = site_of(torch, row->stack);
+	site = site_in(torch, row->stack);
 	begin_segment(torch, &(struct segment){ row->addr, row->bytes, row->bytes, site, false });
 	put_block(torch, row->addr, row->bytes, true, site);
 	end_segment(torch);

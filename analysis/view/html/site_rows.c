@@ -11,10 +11,10 @@ struct row {
 	uint32_t site; /* the first */
 };
 
-struct rows { struct row *items; size_t count, room; };
+struct site_rows { struct row *items; size_t count, room; };
 
-static uint32_t row_of(struct rows *rows, const struct timeline *timeline, uint32_t number,
-		       const struct place *place)
+static uint32_t page_row(struct site_rows *rows, const struct timeline *timeline, uint32_t number,
+			 const struct place *place)
 {
 	const struct timeline_site *site = &timeline->sites[number];
 	const char *role = site->known ? site->known->role : NULL;
@@ -37,7 +37,7 @@ static uint32_t row_of(struct rows *rows, const struct timeline *timeline, uint3
 uint32_t *site_rows(const struct timeline *timeline, struct places *places)
 {
 	uint32_t *of_site = xalloc_zeroed(timeline->site_count, sizeof *of_site);
-	struct rows rows = { 0 };
+	struct site_rows rows = { 0 };
 
 	for (uint32_t i = 0; i < timeline->site_count; i++) {
 		struct place place;
@@ -45,7 +45,7 @@ uint32_t *site_rows(const struct timeline *timeline, struct places *places)
 		if (timeline->sites[i].is_rest)
 			continue;
 		place_of(places, &timeline->sites[i].stack, &place);
-		of_site[i] = row_of(&rows, timeline, i, &place);
+		of_site[i] = page_row(&rows, timeline, i, &place);
 	}
 	free(rows.items);
 	return of_site;

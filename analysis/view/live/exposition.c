@@ -40,7 +40,7 @@ static bool ends_in(const char *text, size_t bytes, const char *ending)
 }
 
 /* OpenMetrics names a counter without the ending of its samples, and wants the unit apart. */
-static void put_head(struct exposition *out)
+static void put_metric_head(struct exposition *out)
 {
 	static const char *const units[] = { "bytes", "seconds" };
 	static const char *const types[] = { [METRIC_GAUGE] = "gauge",
@@ -140,7 +140,7 @@ static bool take(struct exposition *out, double value, va_list values)
 static void put_name(struct exposition *out, va_list values)
 {
 	if (!out->is_begun)
-		put_head(out);
+		put_metric_head(out);
 	fputs(out->metric->name, out->out);
 	put_labels(out, values);
 }

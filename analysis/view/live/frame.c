@@ -17,8 +17,8 @@ const char *const top_verdict_names[VERDICT_MAX] = {
 
 /* ---- GPUs ---- */
 
-static void add_process(struct top_gpu *gpu, const struct watch_process *process,
-			uint64_t *newest_ns)
+static void add_frame_process(struct top_gpu *gpu, const struct watch_process *process,
+			      uint64_t *newest_ns)
 {
 	const struct pass_device *own = watch_device_of(process, gpu->uuid, gpu->number);
 	const struct pass *pass = process->pass;
@@ -54,7 +54,7 @@ static void take_gpu(struct top_gpu *gpu, const struct watch *watch,
 	memcpy(gpu->uuid, device->uuid, sizeof gpu->uuid);
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch_runs(watch->processes[i]))
-			add_process(gpu, watch->processes[i], &newest_ns);
+			add_frame_process(gpu, watch->processes[i], &newest_ns);
 	for (unsigned owner = WATCH_OWN_MAX; owner < WATCH_OWNER_MAX; owner++)
 		gpu->owners[owner] = device->rest[owner];
 }

@@ -31,7 +31,7 @@ static const char *value_of(const struct manifest *manifest, char hole)
 	}
 }
 
-static void put(FILE *out, const struct manifest *manifest, const char *text)
+static void put_template(FILE *out, const struct manifest *manifest, const char *text)
 {
 	for (const char *hole; (hole = strchr(text, '@')); text = hole + 2) {
 		fwrite(text, 1, (size_t)(hole - text), out);
@@ -191,7 +191,7 @@ static const char sidecar[] =
 
 void manifest_sidecar(FILE *out, const struct manifest *manifest)
 {
-	put(out, manifest, sidecar);
+	put_template(out, manifest, sidecar);
 	fprintf(out, pod_monitor, "sidecar");
 	put_rules(out);
 }
@@ -270,7 +270,7 @@ static const char daemonset[] =
 
 void manifest_daemonset(FILE *out, const struct manifest *manifest)
 {
-	put(out, manifest, daemonset);
+	put_template(out, manifest, daemonset);
 	fprintf(out, pod_monitor, "daemonset");
 	put_rules(out);
 }
@@ -310,5 +310,5 @@ static const char init[] =
 
 void manifest_init(FILE *out, const struct manifest *manifest)
 {
-	put(out, manifest, init);
+	put_template(out, manifest, init);
 }

@@ -25,8 +25,8 @@ static bool has_text(const struct top_process *process, const struct pass_site *
 	return false;
 }
 
-static struct site_row row_of(const struct top_frame *frame, const struct top_process *process,
-			      const struct pass_site *site)
+static struct site_row live_row_of(const struct top_frame *frame, const struct top_process *process,
+				   const struct pass_site *site)
 {
 	struct site_row row = { .process = process, .site = site, .bytes = site->bytes,
 				.count = site->count, .bytes_per_s = site->slope_bytes_per_s,
@@ -47,7 +47,7 @@ static double sum_of_known(double a, double b)
 	return a + b;
 }
 
-static void add_row(struct site_row *to, const struct site_row *row)
+static void add_to_row(struct site_row *to, const struct site_row *row)
 {
 	if (row->site->bytes > to->site->bytes) {
 		to->site = row->site;
@@ -129,10 +129,10 @@ static int (*const orders[])(const void *, const void *) = {
 	[ROWS_BY_AGE] = sites_by_age, [ROWS_BY_NAME] = sites_by_name,
 };
 
-struct table { struct site_row *rows; size_t count, room; };
+struct live_table { struct site_row *rows; size_t count, room; };
 
 /* Sites of one process come one after another, so that it counts once in a row. */
-static void add_site(struct table *table, const struct site_row *site, bool is_split)
+static void add_live_site(struct live_table *table, const struct site_row *site, bool is_split)
 {
 	size_t at = 0;
 	struct site_row *row;
@@ -143,7 +143,7 @@ static void add_site(struct table *table, const struct site_row *site, bool is_s
 		xalloc_grow(&table->rows, table->count, &table->room, sizeof *table->rows);
 		table->rows[table->count++] = *site;
 	} else {
-		add_row(&table->rows[at], site);
+		add_to_row(&table->rows[at], site);
 	}
 	row = &table->rows[at];
 	if (row->last == site->process)
@@ -153,23 +153,23 @@ static void add_site(struct table *table, const struct site_row *site, bool is_s
 	row->resident_bytes += known_or_zero(site->process->resident_bytes);
 }
 
-static void add_sites(struct table *table, const struct top_frame *frame,
+static void add_sites(struct live_table *table, const struct top_frame *frame,
 		      const struct top_process *process, const struct rows_options *options)
 {
 	for (size_t i = 0; i < process->pass->site_count; i++) {
-		const struct site_row row = row_of(frame, process, &process->pass->sites[i]);
+		const struct site_row row = live_row_of(frame, process, &process->pass->sites[i]);
 
 		if (options->gpu < frame->gpu_count && !(row.gpus >> options->gpu & 1))
 			continue;
 		if (has_text(process, row.site, options->filter))
-			add_site(table, &row, options->is_split);
+			add_live_site(table, &row, options->is_split);
 	}
 }
 
 struct site_row *rows_of_sites(const struct top_frame *frame, const struct rows_options *options,
 			       size_t *count)
 {
-	struct table table = { 0 };
+	struct live_table table = { 0 };
 
 	for (size_t i = 0; i < frame->process_count; i++)
 		if (frame->processes[i].is_running && frame->processes[i].pass)

@@ -46,7 +46,7 @@ static void merge(struct line *line, const struct fact_site *site)
  * Sites of one kind, process and device that print alike share a line: two lines with the same
  * text would look like an error. The search is linear, which SITES_READ bounds.
  */
-static void add_site(const struct text *text, struct lines *lines, const struct fact_site *site)
+static void fold_site(const struct text *text, struct lines *lines, const struct fact_site *site)
 {
 	struct place place;
 	place_of(text->places, &site->stack, &place);
@@ -69,7 +69,7 @@ static void add_site(const struct text *text, struct lines *lines, const struct 
  * Largest first. The name decides between equals, so that the output does not depend on the
  * order of the sites.
  */
-static int by_bytes(const void *a, const void *b)
+static int by_line_bytes(const void *a, const void *b)
 {
 	const struct line *left = a, *right = b;
 	if (left->bytes != right->bytes)
@@ -78,7 +78,7 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* The call site gets the columns that the figures leave, but never less than is legible. */
-static void add_row(const struct text *text, struct table *table, const struct line *line)
+static void add_line_row(const struct text *text, struct table *table, const struct line *line)
 {
 	size_t columns = SITE_LEAST;
 	char where[TEXT_LINE_BYTES], count[48];
@@ -127,14 +127,14 @@ void section_call_sites(const struct text *text)
 
 	for (size_t i = 0; i < facts->leak_count && i < SITES_READ; i++)
 		if (!facts->leaks[i].holds_blocks)
-			add_site(text, &lines, &facts->leaks[i]);
+			fold_site(text, &lines, &facts->leaks[i]);
 	if (!lines.count)
 		return;
-	qsort(lines.items, lines.count, sizeof *lines.items, by_bytes);
+	qsort(lines.items, lines.count, sizeof *lines.items, by_line_bytes);
 	text_section(text, "By call site");
 	table = table_new(text->style, columns, sizeof columns / sizeof *columns);
 	for (size_t i = 0; i < lines.count && i < rows; i++)
-		add_row(text, table, &lines.items[i]);
+		add_line_row(text, table, &lines.items[i]);
 	table_print(table, text->out, 2);
 	table_free(table);
 	if (lines.count > rows)

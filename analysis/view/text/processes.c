@@ -115,8 +115,8 @@ static bool leads(const struct facts *facts, const struct fact_process *process)
  * The process that failed first is the answer in a run of many: it is highlighted. A process
  * whose recording is incomplete is highlighted less.
  */
-static void add_process(const struct text *text, struct table *table,
-			const struct fact_process *process)
+static void add_process_line(const struct text *text, struct table *table,
+			     const struct fact_process *process)
 {
 	const struct facts *facts = text->facts;
 	char pid[48], end[160], ending[96], command[256];
@@ -207,7 +207,7 @@ static void print_rows(const struct text *text, struct row *rows, size_t count)
 
 	qsort(rows, count, sizeof *rows, by_process);
 	for (size_t i = 0; i < count; i++)
-		add_process(text, table, &text->facts->processes[rows[i].process]);
+		add_process_line(text, table, &text->facts->processes[rows[i].process]);
 	table_print(table, text->out, 2);
 	table_free(table);
 }

@@ -25,7 +25,7 @@ static void sentence(const char *clause, char *out, size_t bytes)
 		strcpy(out + length, ".");
 }
 
-static bool is_leak(const struct fact_cause *cause)
+static bool names_a_leak(const struct fact_cause *cause)
 {
 	return cause->marks == MARKS_GPU_LEAKS || cause->marks == MARKS_HOST_LEAKS;
 }
@@ -215,7 +215,7 @@ static void print_named(const struct text *text, const struct fact_cause *cause,
 	snprintf(words, sizeof words, "%s (%s confidence)", cause->name,
 		 text_confidence(cause->confidence));
 	text_words(text, STYLE_BAD, label_of(text->facts), 2, 2, words);
-	if (is_leak(cause))
+	if (names_a_leak(cause))
 		find_leak(text, cause, &leak);
 	if (leak.site) {
 		leak_words(text, &leak, words, sizeof words);
@@ -338,7 +338,7 @@ bool report_text_cause(const struct facts *facts, struct frames *frames, char *o
 	places = places_new(facts, frames);
 	place_of(places, &cause->site, &place);
 	places_free(places);
-	if (is_leak(cause))
+	if (names_a_leak(cause))
 		text_append(out, bytes, " in ");
 	else
 		text_append(out, bytes, ", at ");

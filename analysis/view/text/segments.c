@@ -32,7 +32,7 @@ static unsigned used_share(const struct fact_segment *segment)
 	return 1 + (unsigned)((double)segment->live_bytes / (double)segment->bytes * 9998);
 }
 
-static unsigned class_of(const struct fact_segment *segment)
+static unsigned segment_class_of(const struct fact_segment *segment)
 {
 	unsigned used = used_share(segment), index = 0;
 	while (used >= classes[index].below)
@@ -54,7 +54,7 @@ static void print_occupancy(const struct text *text, const struct fact_framework
 	struct table *table = table_new(text->style, columns, sizeof columns / sizeof *columns);
 	for (size_t i = 0; i < framework->segment_count; i++) {
 		const struct fact_segment *segment = &framework->segments[i];
-		struct tally *tally = &tallies[class_of(segment)];
+		struct tally *tally = &tallies[segment_class_of(segment)];
 		tally->count++;
 		tally->bytes += segment->bytes;
 		tally->live_bytes += segment->live_bytes;
