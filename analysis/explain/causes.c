@@ -290,7 +290,7 @@ static const struct fact_cause *inconclusive(const struct facts *facts,
 }
 
 /* The verdict is about the call site of its strongest evidence. */
-static struct fact_stack site_of(const struct lines *lines)
+static struct fact_stack shown_site(const struct lines *lines)
 {
 	for (size_t i = 0; i < lines->count; i++)
 		if (!lines->items[i].against && lines->items[i].stack.depth)
@@ -299,7 +299,7 @@ static struct fact_stack site_of(const struct lines *lines)
 }
 
 /* What the first row of an id has for all of them. */
-static void take_row(struct fact_cause *cause, const struct cause_rule *first)
+static void take_rule(struct fact_cause *cause, const struct cause_rule *first)
 {
 	cause->blames = first->blames;
 	cause->marks = first->marks;
@@ -329,7 +329,7 @@ const struct fact_cause *cause_judge(const struct evidence *evidence)
 		.confidence = confidence_of(&ranking),
 		.evidence = lines.items,
 		.evidence_count = lines.count,
-		.site = site_of(&lines),
+		.site = shown_site(&lines),
 		.runner_up_confidence = ranking.next_score,
 		.discriminator = discriminator_of(evidence->facts, &ranking, evidence),
 		.lacks = evidence->lacks,
@@ -337,7 +337,7 @@ const struct fact_cause *cause_judge(const struct evidence *evidence)
 		.process = evidence->process,
 		.device = evidence->device,
 	};
-	take_row(cause, cause_named(ranking.best->id));
+	take_rule(cause, cause_named(ranking.best->id));
 	if (ranking.next) {
 		cause->runner_up_id = ranking.next->id;
 		cause->runner_up_name_id = ranking.next->name_id;

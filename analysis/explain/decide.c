@@ -76,7 +76,7 @@ static bool are_usual(const struct evidence *evidence, uint64_t gaps)
 		       known_or_zero(metrics[METRIC_request]) / PIECES_LEAST;
 }
 
-static struct budget_row row_of(const struct evidence *evidence, enum removed what)
+static struct budget_row budget_row_of(const struct evidence *evidence, enum removed what)
 {
 	const struct removal *removal = &evidence->removals[what];
 	struct budget_row row = { 0 };
@@ -126,7 +126,7 @@ struct budget cause_budget(const struct evidence *evidence)
 		budget.loaded_bytes = demand->now_bytes;
 	budget.to_come = to_come(evidence);
 	for (enum removed what = REMOVED_NOTHING + 1; what < REMOVAL_MAX; what++)
-		budget.rows[what] = row_of(evidence, what);
+		budget.rows[what] = budget_row_of(evidence, what);
 	return budget;
 }
 
@@ -139,7 +139,7 @@ static const struct cause_rule *apart(const struct evidence *evidence)
 }
 
 /* Any rule of a removal: what it could be otherwise need not apply as it stands. */
-static const struct cause_rule *name_of(const struct evidence *evidence, enum removed what)
+static const struct cause_rule *rule_named(const struct evidence *evidence, enum removed what)
 {
 	bool inferred;
 	const struct cause_rule *rule = rule_of(evidence, what, &inferred);
@@ -174,7 +174,7 @@ struct ranking cause_decide(const struct evidence *evidence)
 	if (verdict.other == REMOVED_NOTHING)
 		return ranking;
 	ranking.best_score = DOUBTED * evidence->quality;
-	ranking.next = name_of(evidence, verdict.other);
+	ranking.next = rule_named(evidence, verdict.other);
 	ranking.next_score = GUESSED * evidence->quality;
 	return ranking;
 }

@@ -38,7 +38,7 @@ static int64_t delta_of(const struct cuf_event *event)
 	return 0;
 }
 
-static bool take_row(void *state, const struct sweep_row *row)
+static bool peaks_take_row(void *state, const struct sweep_row *row)
 {
 	struct live_peaks *peaks = state;
 
@@ -65,5 +65,5 @@ struct sweep_consumer live_peaks_begin(struct live_peaks *peaks, const struct ev
 		.after_seq = most_of(events->complete_since, events->framework->complete_since),
 		.end_seq = seq_at_end(events->reader),
 	};
-	return (struct sweep_consumer){ take_row, peaks };
+	return (struct sweep_consumer){ peaks_take_row, peaks };
 }

@@ -9,7 +9,7 @@
 #include "analysis/base/xalloc.h"
 #include "interpose/abi/format.h"
 
-static uint64_t key_of(unsigned kind, unsigned device, uint32_t stack)
+static uint64_t site_key_of(unsigned kind, unsigned device, uint32_t stack)
 {
 	return (uint64_t)(device & 0xff) << 40 | (uint64_t)(kind & 0xff) << 32 | stack;
 }
@@ -67,7 +67,7 @@ static uint32_t *make_direct(struct sites *sites, uint64_t key, uint32_t stack)
 
 static uint32_t *place_of(struct sites *sites, unsigned kind, unsigned device, uint32_t stack)
 {
-	uint64_t key = key_of(kind, device, 0);
+	uint64_t key = site_key_of(kind, device, 0);
 	uint32_t *direct;
 
 	if (stack < sites->direct_room && key == sites->direct_key)

@@ -65,8 +65,8 @@ static enum demand_part largest_part(const struct demand *demand)
 
 /* What one call site needed more than before; the failed request counts to the site that made it.
  */
-static void add_site(const struct evidence *evidence, struct event_pass *pass,
-		     const struct site_trace *trace, struct demand *demand)
+static void add_demanded(const struct evidence *evidence, struct event_pass *pass,
+			 const struct site_trace *trace, struct demand *demand)
 {
 	uint64_t before = site_traces_at_peak(&pass->sites, trace), now = trace->live_bytes;
 
@@ -96,7 +96,7 @@ struct demand demand_of(const struct evidence *evidence, struct event_pass *pass
 	if (!evidence->incident || !sites->peak_bytes)
 		return demand;
 	for (size_t i = 0; i < sites->count; i++)
-		add_site(evidence, pass, &sites->items[i], &demand);
+		add_demanded(evidence, pass, &sites->items[i], &demand);
 	if (!site_traces_of(sites, pass->failing))
 		demand.by[DEMAND_WORK] += request;
 	demand.grown_bytes = subtract_to_zero(demand.now_bytes, demand.before_bytes);

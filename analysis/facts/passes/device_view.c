@@ -191,7 +191,7 @@ static size_t itemised_member(const struct facts *facts, const struct fact_devic
 	return device->member_count - 1;
 }
 
-static const char *name_of(const struct facts *facts, uint32_t process)
+static const char *program_of(const struct facts *facts, uint32_t process)
 {
 	const struct fact_process *fact = &facts->processes[process];
 	char name[128];
@@ -229,7 +229,7 @@ void device_view_at(const struct facts *facts, struct block_memory *memory, uint
 		if (i != members.itemised) {
 			others[question.other_count] = member->usage;
 			others[question.other_count++].name =
-				name_of(facts, used->members[i].process);
+				program_of(facts, used->members[i].process);
 			continue;
 		}
 		view->process = used->members[i].process;

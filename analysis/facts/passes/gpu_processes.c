@@ -79,7 +79,7 @@ static const struct cuf_gpu_process *find_focus(const struct gpu_processes_readi
 }
 
 /* Largest first; processes of unknown size last. */
-static int by_bytes(const void *a, const void *b)
+static int by_held_bytes(const void *a, const void *b)
 {
 	const struct gpu_process *x = a, *y = b;
 	uint64_t left = known_or_zero(x->bytes),
@@ -99,7 +99,7 @@ static struct usage *usage_of(struct usage *others, size_t count, uint32_t pid)
 }
 
 /* NULL: the recorder could not read it. */
-static const char *name_of(const struct facts *facts, const struct cuf_gpu_process *holder)
+static const char *holder_name(const struct facts *facts, const struct cuf_gpu_process *holder)
 {
 	if (!*holder->name)
 		return NULL;
@@ -146,10 +146,10 @@ void gpu_processes_share(const struct facts *facts, uint32_t device,
 			recorded->nvml_bytes = holder->used_bytes;
 		else if (!recorded)
 			rows[question->gpu_process_count++] = (struct gpu_process){
-				holder->pid, name_of(facts, holder), holder->used_bytes };
+				holder->pid, holder_name(facts, holder), holder->used_bytes };
 	}
 	if (question->gpu_process_count)
-		qsort(rows, question->gpu_process_count, sizeof *rows, by_bytes);
+		qsort(rows, question->gpu_process_count, sizeof *rows, by_held_bytes);
 }
 
 /* What NVML's result means, in parentheses; "" for results without a row. */

@@ -53,13 +53,13 @@ static void fill_maps(const struct facts *facts, uint32_t process, const struct 
 
 /* ---- what is resident ---- */
 
-struct rows {
+struct host_rows {
 	struct fact_host_row *items;
 	size_t count;
 };
 
 /* Rows of 0 bytes, or of unknown size, are left out. */
-static void add_row(struct rows *rows, enum fact_host_part part, uint64_t bytes,
+static void add_row(struct host_rows *rows, enum fact_host_part part, uint64_t bytes,
 		    enum fact_basis basis)
 {
 	if (bytes && bytes != CUF_UNKNOWN)
@@ -79,7 +79,7 @@ static uint64_t take(uint64_t *left, uint64_t bytes)
  * where they are more than is resident, blocks with a map of their own give way first, then what is
  * free, then the rest.
  */
-static void add_anonymous(struct rows *rows, uint64_t resident, bool is_old,
+static void add_anonymous(struct host_rows *rows, uint64_t resident, bool is_old,
 			  struct fact_allocator *allocator, const struct fact_host *host)
 {
 	uint64_t live = known_or_zero(host->malloc_live_bytes), left = resident;
@@ -129,7 +129,7 @@ static void add_anonymous(struct rows *rows, uint64_t resident, bool is_old,
 }
 
 /* What this process made of the shared memory in its address space has call sites, as maps have. */
-static void add_shared(struct rows *rows, uint64_t shared, const struct fact_host *host)
+static void add_shared(struct host_rows *rows, uint64_t shared, const struct fact_host *host)
 {
 	uint64_t made;
 
@@ -165,7 +165,7 @@ static uint64_t with_later(uint64_t anonymous, const char *memory, uint64_t samp
 static void fill_rows(const struct facts *facts, const char *memory, uint64_t sampled_bytes,
 		      struct fact_allocator *allocator, struct fact_host *host)
 {
-	struct rows rows = { arena_zeroed(facts->arena, PART_MAX, sizeof *rows.items), 0 };
+	struct host_rows rows = { arena_zeroed(facts->arena, PART_MAX, sizeof *rows.items), 0 };
 	uint64_t anonymous, resident;
 	host->swap_bytes = key_number(memory, "swap_bytes");
 	if (key_number(memory, "whole") != 1)

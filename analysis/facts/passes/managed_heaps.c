@@ -239,7 +239,7 @@ struct shared_sums {
 	uint32_t stack;
 };
 
-static struct fact_site *site_of(const struct shared_sums *sums, uint32_t stack)
+static struct fact_site *leak_at(const struct shared_sums *sums, uint32_t stack)
 {
 	const struct facts *facts = sums->facts;
 	uint32_t id = reader_call_site(sums->facts->run->processes[sums->process].reader, stack);
@@ -259,7 +259,7 @@ static void add_shared(void *context, const struct host_map *map, int sign)
 	if (!map->shared)
 		return;
 	if (map->stack != sums->stack)
-		sums->site = site_of(sums, map->stack);
+		sums->site = leak_at(sums, map->stack);
 	sums->stack = map->stack;
 	if (sums->site)
 		sums->site->shared_bytes += sign > 0 ? map->bytes : -map->bytes;

@@ -35,7 +35,7 @@ static struct names read_names(const struct meta *meta)
 	return names;
 }
 
-static const char *name_of(const struct names *names, uint64_t number)
+static const char *phase_name(const struct names *names, uint64_t number)
 {
 	if (number >= names->count || !names->items[number])
 		return "(name lost)";
@@ -76,7 +76,7 @@ static uint64_t request_id_of(const struct phase_span *span)
 
 static struct fact_phase phase_of(const struct phase_making *making, const struct phase_span *span)
 {
-	return (struct fact_phase){ .name = name_of(&making->names, span->name),
+	return (struct fact_phase){ .name = phase_name(&making->names, span->name),
 				    .source = sources[span->source],
 				    .basis = BASIS_OBSERVED,
 				    .why = "",
@@ -346,14 +346,14 @@ static void fill_incident(const struct facts *facts, struct fact_incident *incid
 	incident->request_id = CUF_UNKNOWN;
 	if (reader_incident(from->reader, incident->number, &raw)) {
 		if (raw.phase) {
-			incident->phase = name_of(&names, raw.phase);
+			incident->phase = phase_name(&names, raw.phase);
 			incident->phase_source = PHASE_MARK;
 			if (phase && !strcmp(phase->name, incident->phase))
 				incident->phase_source = phase->source;
 			incident->phase_basis = BASIS_OBSERVED;
 		}
 		if (raw.request_id) {
-			incident->request_phase = name_of(&names, raw.request_phase);
+			incident->request_phase = phase_name(&names, raw.request_phase);
 			incident->request_id = raw.request_id;
 		}
 	}

@@ -129,7 +129,7 @@ void site_rows_add(struct site_rows *rows, const struct facts *facts, struct blo
 }
 
 /* Moves the rows from the heap into the arena. */
-static struct fact_site *settle(const struct facts *facts, struct rows *rows, size_t *count)
+static struct fact_site *settle_rows(const struct facts *facts, struct rows *rows, size_t *count)
 {
 	struct fact_site *kept;
 	cut(rows);
@@ -141,7 +141,7 @@ static struct fact_site *settle(const struct facts *facts, struct rows *rows, si
 
 void site_rows_end(struct site_rows *rows, struct facts *facts)
 {
-	facts->leaks = settle(facts, &rows->live, &facts->leak_count);
-	facts->growth = settle(facts, &rows->grown, &facts->growth_count);
+	facts->leaks = settle_rows(facts, &rows->live, &facts->leak_count);
+	facts->growth = settle_rows(facts, &rows->grown, &facts->growth_count);
 	free(rows);
 }

@@ -95,7 +95,7 @@ void phases_text(FILE *out, const struct phases_view *view)
 
 struct named_site { const struct phase_site *site; struct place place; };
 
-static const void *site_of(const struct fields *fields, const void *object)
+static const void *named_site_of(const struct fields *fields, const void *object)
 {
 	const struct named_site *named = object;
 
@@ -149,11 +149,11 @@ static const struct words group_words = WORDS(NULL, gate_group_names, .is_open =
 
 #define OF struct phase_site
 static const struct field site_fields[] = {
-	{ "kind", .base = site_of, NAME(group, group_words) },
+	{ "kind", .base = named_site_of, NAME(group, group_words) },
 	{ "moment", VALUE(TEXT, moment), .meaning = "peak or end" },
-	{ "bytes", .base = site_of, SIGNED(bytes),
+	{ "bytes", .base = named_site_of, SIGNED(bytes),
 	  .meaning = "allocated and not freed between the begin and the moment" },
-	{ "count", .base = site_of, SIGNED(blocks) },
+	{ "count", .base = named_site_of, SIGNED(blocks) },
 #undef OF
 #define OF struct named_site
 	{ "function", TEXT_HERE(place.function),
@@ -163,7 +163,7 @@ static const struct field site_fields[] = {
 	{ "callers", WORD_HERE(place.callers) },
 #undef OF
 #define OF struct phase_site
-	{ "stack", .base = site_of, STACK(stack) },
+	{ "stack", .base = named_site_of, STACK(stack) },
 };
 static const struct shape site_shape = SHAPE("site", site_fields);
 #undef OF

@@ -16,7 +16,7 @@ void proto_fini(struct proto *message)
 
 void proto_clear(struct proto *message) { message->count = 0; }
 
-static void put(struct proto *message, const void *bytes, size_t count)
+static void put_raw(struct proto *message, const void *bytes, size_t count)
 {
 	if (!count)
 		return;
@@ -40,7 +40,7 @@ static void put_varint(struct proto *message, uint64_t value)
 			bytes[count] |= 0x80;
 		count++;
 	} while (value);
-	put(message, bytes, count);
+	put_raw(message, bytes, count);
 }
 
 void proto_number(struct proto *message, unsigned field, uint64_t value)
@@ -55,7 +55,7 @@ static void put_bytes(struct proto *message, unsigned field, const void *bytes, 
 {
 	put_varint(message, field << 3 | WIRE_BYTES);
 	put_varint(message, count);
-	put(message, bytes, count);
+	put_raw(message, bytes, count);
 }
 
 void proto_text(struct proto *message, unsigned field, const char *text)

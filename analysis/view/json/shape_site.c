@@ -91,7 +91,7 @@ static const struct field resource_fields[] = {
 static const struct shape resource_shape = SHAPE("resource", resource_fields);
 #undef OF
 
-static const void *site_of(const struct fields *fields, const void *object)
+static const void *live_site_of(const struct fields *fields, const void *object)
 {
 	const struct live_site *live = object;
 
@@ -106,10 +106,10 @@ static const struct field live_fields[] = {
 	{ "needed_s", REAL(needed_s), .meaning = "How long it must rise for a verdict." },
 #undef OF
 #define OF struct fact_site
-	{ "bytes", .base = site_of, NUMBER(bytes) },
-	{ "pid", .base = site_of, NUMBER(pid) },
-	{ "device", .base = site_of, DEVICE(device) },
-	{ "stack", .base = site_of, STACK(stack) },
+	{ "bytes", .base = live_site_of, NUMBER(bytes) },
+	{ "pid", .base = live_site_of, NUMBER(pid) },
+	{ "device", .base = live_site_of, DEVICE(device) },
+	{ "stack", .base = live_site_of, STACK(stack) },
 #undef OF
 #define OF struct live_site
 };
