@@ -19,6 +19,7 @@
  */
 #pragma once
 
+#include "analysis/explain/causes.h"
 #include "analysis/explain/evidence/demand.h"
 
 /* How much a person would mind to change it. */
@@ -54,3 +55,13 @@ bool budget_is_enough(const struct budget *budget, enum removed what);
 /* And for how long: in units of what grew; INFINITY: no limit in sight. */
 double budget_lasts(const struct budget *budget, enum removed what);
 struct budget_verdict budget_decide(const struct budget *budget);
+
+/*
+ * From evidence to a budget, and from the budget's answer to a rule that names it.
+ *
+ * Contract: of a failed request for device memory. A removal has a row if a rule that names it
+ * applies; what the row is has a name on the stack, or is inferred from its shape.
+ */
+
+struct budget cause_budget(const struct evidence *evidence);
+struct ranking cause_decide(const struct evidence *evidence);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scores the rules on the evidence and words the verdict. */
 #include "analysis/explain/causes.h"
-#include "analysis/explain/decide.h"
+#include "analysis/explain/budget.h"
 
 #include <math.h>
 #include <string.h>

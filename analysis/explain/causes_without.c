@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "analysis/base/units.h"
 #include "analysis/base/numbers.h"
-#include "analysis/explain/decide.h"
+#include "analysis/explain/budget.h"
 
 /* More than these is "no limit in sight" too: nobody waits for it. */
 #define REQUESTS_MOST 1e9

@@ -6,7 +6,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/explain/causes.h"
 #include "analysis/explain/evidence/event_pass.h"
-#include "analysis/explain/live/live_facts.h"
+#include "analysis/explain/judge.h"
 #include "analysis/explain/replayed.h"
 #include "analysis/explain/what_if_facts.h"
 #include "analysis/facts/passes/assemble.h"

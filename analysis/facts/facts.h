@@ -81,7 +81,7 @@ struct facts_options {
 	bool without_replay; /* no what_ifs */
 	bool whole_replay; /* for whoever plays the requests in full: facts_trace instead */
 	bool all_peaks; /* for whoever asks for the peak of each group of memory afterwards */
-	double warm_up_s; /* analysis/explain/live/judge.h; 0: the usual */
+	double warm_up_s; /* analysis/explain/judge.h; 0: the usual */
 	unsigned threads; /* 0: as many as there are CPUs; the facts are the same */
 	/* Borrowed: function names that show what blocks are for; NULL: only the recording's. */
 	struct symbols *symbols;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory of a process that still runs, and whether it will last: how high and how low it was
- * lately, what state each call site is in, and when a resource will be used up. explain/live/
+ * lately, what state each call site is in, and when a resource will be used up. explain/
  * fills it. Contract: as in facts.h.
  */
 #pragma once
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,3 +83,12 @@ struct judgement {
 	const struct live_resource *resources;
 	size_t resource_count;
 };
+
+/* Seconds until headroom is used up at this pace: what every forecast of the command divides.
+ * INFINITY: it does not rise. 0: there is none left. */
+static inline double live_seconds_left(double headroom_bytes, double bytes_per_s)
+{
+	if (!(bytes_per_s > 0))
+		return INFINITY;
+	return fmax(headroom_bytes, 0) / bytes_per_s;
+}

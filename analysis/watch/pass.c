@@ -13,7 +13,7 @@
 #include "analysis/base/xalloc.h"
 #include "analysis/facts/cause.h"
 #include "analysis/explain/facts_build.h"
-#include "analysis/explain/live/judge.h"
+#include "analysis/explain/judge.h"
 #include "analysis/facts/kinds.h"
 #include "analysis/facts/places.h"
 #include "analysis/recording/cut_guard.h"

@@ -89,7 +89,7 @@ struct pass {
 struct pass *pass_copy(const struct pass *pass);
 
 /* What is kept from pass to pass: names of functions, and what the judge remembers of recordings.
- * warm_up_s: of explain/live/judge.h; 0: the usual. */
+ * warm_up_s: of explain/judge.h; 0: the usual. */
 struct pass_maker;
 struct pass_maker *pass_maker_new(double warm_up_s);
 void pass_maker_trim(struct pass_maker *maker); /* forgets the names */

@@ -10,7 +10,7 @@
 #include <time.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/explain/live/judge.h"
+#include "analysis/explain/judge.h"
 
 enum { PROCESSES_MAX = 1024, UNREADABLE_MAX = 64, RESCAN_S = 10, PASSES_A_WARM_UP = 30 };
 

@@ -76,7 +76,7 @@ struct watch {
 struct watch_options {
 	uint64_t memory_bytes; /* of the process that makes passes */
 	double share;          /* of a processor that they may use: 0.01 */
-	double warm_up_s;      /* of explain/live/judge.h; 0: the usual */
+	double warm_up_s;      /* of explain/judge.h; 0: the usual */
 };
 
 /* 0, or -1 with errno: the directory cannot be read. It is borrowed. */

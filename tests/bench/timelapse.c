@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plays a recording to the judge of analysis/explain/live/ from its first second: a pass at each twentieth
+ * Plays a recording to the judge of analysis/explain/ from its first second: a pass at each twentieth
  * of the run, with what was known then. Two rules that watch totals see the same moments.
  *
  * Usage: timelapse RECORDING [RUN_S]. RUN_S: how long the run is taken to last (1800). The judge's
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "analysis/explain/facts_build.h"
-#include "analysis/explain/live/judge.h"
+#include "analysis/explain/judge.h"
 #include "analysis/recording/reader.h"
 
 enum { PASSES = 20, WINDOW_PART = 8, HORIZON_PART = 2 };

@@ -3,7 +3,7 @@
 """timelapse.py BUILD [--only=PATTERN] [--no-host] [--run=SECONDS] [--seed=N] [--tap [--lead=SHARE]] [--jobs=N]: would the alarm have come in time?
 
 Records every scenario of tests/victims/causes, sample servers and, unless told otherwise, the host programs of tests/victims/growth,
-and plays each recording to the judge of analysis/explain/live/ from its first second (timelapse.c): a pass at each twentieth of the run.
+and plays each recording to the judge of analysis/explain/ from its first second (timelapse.c): a pass at each twentieth of the run.
 Prints which rule raised how many false alarms, and how many leaks it announced with 30 % of the run left; beside it two
 rules that watch totals: "90 % used", and a line through the last eighth of the run that reaches the whole device within half of it.
 A program here does in seconds what a server does in hours. So each run is taken to last SECONDS (1800), and the judge's times are

@@ -7,7 +7,7 @@
 #include "analysis/symbols/role_names.h"
 #include "analysis/base/numbers.h"
 #include "analysis/facts/totals.h"
-#include "analysis/explain/live/judge.h"
+#include "analysis/facts/live.h"
 #include "analysis/replay/replay.h"
 
 /* Sums over the call sites of one device, or of the host. */
@@ -297,7 +297,7 @@ static uint64_t seconds_until(uint64_t bytes, double slope)
 
 	if (bytes == CUF_UNKNOWN)
 		return CUF_UNKNOWN;
-	left = judge_seconds_left((double)bytes, slope);
+	left = live_seconds_left((double)bytes, slope);
 	return left >= LEFT_LEAST_S && left < 1e9 ? (uint64_t)left : CUF_UNKNOWN;
 }
 

@@ -41,6 +41,10 @@ struct live_judge *live_judge_new(const struct judge_rules *rules); /* NULL: the
 void live_judge_free(struct live_judge *judge);                     /* NULL is fine */
 const struct judgement *live_judge_pass(struct live_judge *judge, const struct judge_seen *seen);
 
-/* Seconds until headroom is used up at this pace: what every forecast of the command divides.
- * INFINITY: it does not rise. 0: there is none left. */
-double judge_seconds_left(double headroom_bytes, double bytes_per_s);
+/* ---- live_facts.c: after facts_assemble, in the arena of the facts ---- */
+
+/* processes[].recent */
+void build_recent(struct facts *facts);
+/* judgement; of a run that still runs, whatever is not judged yet is no leak any more. warm_up_s:
+ * as in facts_options. After build_recent. */
+void build_judgement(struct facts *facts, double warm_up_s);

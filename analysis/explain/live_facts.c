@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What RECENT and a judge who is asked once add to the facts. */
-#include "analysis/explain/live/live_facts.h"
+#include "analysis/explain/judge.h"
 
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
-#include "analysis/explain/live/judge.h"
+#include "analysis/explain/judge.h"
 #include "analysis/measure/recent.h"
 
 enum { MINUTE_S = 60, HOUR_S = 3600 };

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include <math.h>
-#include "analysis/explain/live/judge.h"
+#include "analysis/explain/judge.h"
 
 #define SECOND 1000000000ull
 #define MiB ((uint64_t)1 << 20)

@@ -2,7 +2,7 @@
 /* Passes of a judge: the state of one call site, as one pass sees it, by the rules of README.md;
  * how much is left of each resource, and for how long; what it remembers, and when that changes a
  * state. */
-#include "analysis/explain/live/judge.h"
+#include "analysis/explain/judge.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,13 +77,6 @@ static enum live_state state_now(const struct judge_rules *rules,
 	return site->class == CLASS_LEAK ? LIVE_LEAK : LIVE_GROWING;
 }
 
-double judge_seconds_left(double headroom_bytes, double bytes_per_s)
-{
-	if (!(bytes_per_s > 0))
-		return INFINITY;
-	return fmax(headroom_bytes, 0) / bytes_per_s;
-}
-
 /* ---- what grows of a resource ---- */
 
 static bool uses(const struct live_site *live, const struct live_resource *resource)
@@ -130,11 +123,11 @@ static void forecast(const struct judgement *judgement, struct live_resource *re
 	if (!is_judged || isnan(resource->headroom_bytes))
 		return;
 	resource->oom_s[LIVE_EXPECTED] =
-		judge_seconds_left(resource->headroom_bytes, pace[LIVE_EXPECTED]);
+		live_seconds_left(resource->headroom_bytes, pace[LIVE_EXPECTED]);
 	resource->oom_s[LIVE_SOONEST] =
-		judge_seconds_left(resource->headroom_bytes, pace[LIVE_HIGH]);
+		live_seconds_left(resource->headroom_bytes, pace[LIVE_HIGH]);
 	resource->oom_s[LIVE_LATEST] =
-		judge_seconds_left(resource->headroom_bytes, pace[LIVE_LOW]);
+		live_seconds_left(resource->headroom_bytes, pace[LIVE_LOW]);
 }
 
 /* ---- what is left of it ---- */
