@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* incident.cause and facts.cause: what is judged, and whose verdict is the run's. */
 #include "analysis/explain/causes.h"
+#include "analysis/explain/evidence/event_pass.h"
 #include "analysis/explain/evidence/gather.h"
 #include "analysis/explain/evidence/thresholds.h"
-
-/* Each failure that was not survived costs a pass over the events, so only the last ones are
- * judged. */
-enum { JUDGED_MAX = 8 };
 
 static const struct fact_cause *judge(const struct facts *facts, uint32_t process, uint32_t device,
 				      const struct fact_incident *incident,
@@ -24,15 +21,12 @@ static void judge_incidents(struct facts *facts, struct event_pass **heard)
 
 	for (size_t n = facts->incident_count; n--;) {
 		struct fact_incident *incident = &facts->incidents[n];
-		bool survived = incident->outcome == OUTCOME_RECOVERED ||
-				incident->outcome == OUTCOME_HANDLED;
-		bool ended_its_process =
-			facts->processes[incident->process].fatal_incident == incident->id;
 
-		if (!survived && !ended_its_process && judged++ >= JUDGED_MAX)
+		if (!event_pass_is_for(facts, incident, &judged) &&
+		    !incident_is_survived(incident))
 			continue;
 		incident->cause = judge(facts, incident->process, incident->device, incident,
-					&heard[incident->process]);
+					&heard[incident->process * EVENT_PASSES]);
 	}
 }
 
@@ -54,8 +48,19 @@ static const struct fact_cause *judge_kills(const struct facts *facts)
 	return best;
 }
 
+/* Whether an earlier leak is of the same process and device: then both have one cause. */
+static bool is_judged(const struct facts *facts, size_t leak)
+{
+	for (size_t i = 0; i < leak; i++)
+		if (facts->leaks[i].process == facts->leaks[leak].process &&
+		    facts->leaks[i].device == facts->leaks[leak].device)
+			return true;
+	return false;
+}
+
 /* facts.leaks has leaks first. */
-static const struct fact_cause *judge_leaks(const struct facts *facts)
+static const struct fact_cause *judge_leaks(const struct facts *facts,
+					    struct event_pass **heard)
 {
 	const struct fact_cause *best = NULL;
 
@@ -65,7 +70,10 @@ static const struct fact_cause *judge_leaks(const struct facts *facts)
 
 		if (site->class != CLASS_LEAK)
 			break;
-		now = judge(facts, site->process, site->device, NULL, NULL);
+		if (is_judged(facts, i))
+			continue;
+		now = judge(facts, site->process, site->device, NULL,
+			    &heard[site->process * EVENT_PASSES]);
 		if (now && *now->id)
 			best = better(best, now);
 	}
@@ -122,7 +130,7 @@ void build_causes(struct facts *facts, struct event_pass **heard)
 	else
 		facts->cause = judge_kills(facts);
 	if (!facts->fatal_incident && !facts->cause)
-		facts->cause = judge_leaks(facts);
+		facts->cause = judge_leaks(facts, heard);
 	if (!facts->fatal_incident && !facts->cause)
 		facts->cause = judge_kept(facts);
 	facts->also = second_finding(facts);

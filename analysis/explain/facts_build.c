@@ -21,10 +21,17 @@ struct facts_store {
 struct heard {
 	const struct facts_options *options;
 	struct trace_walk *walk; /* of the process whose requests are played again; NULL */
-	struct event_pass **passes; /* by process */
+	struct event_pass **passes; /* by process, EVENT_PASSES each */
 };
 
-static void listen(void *state, const struct facts *facts, uint32_t process,
+static uint64_t since(void *state, const struct facts *facts, uint32_t process)
+{
+	uint64_t seq = what_ifs_since(facts, ((struct heard *)state)->options, process);
+
+	return seq ? seq : CUF_UNKNOWN;
+}
+
+static void listen(void *state, const struct facts *facts, uint32_t process, uint32_t leaking,
 		   struct sweep_consumer consumers[LISTENERS])
 {
 	struct heard *heard = state;
@@ -33,7 +40,8 @@ static void listen(void *state, const struct facts *facts, uint32_t process,
 
 	if (walk)
 		heard->walk = walk;
-	heard->passes[process] = event_pass_listen(facts, process, &consumers[1]);
+	event_pass_listen(facts, process, leaking, &heard->passes[process * EVENT_PASSES],
+			  &consumers[1]);
 }
 
 /*
@@ -46,10 +54,10 @@ static void listen(void *state, const struct facts *facts, uint32_t process,
 static void explain(struct facts_store *store, const struct facts_options *options)
 {
 	struct facts *facts = &store->facts;
-	size_t processes = facts->run->count;
-	struct heard heard = { options, NULL, xalloc_zeroed(processes, sizeof *heard.passes) };
+	size_t passes = facts->run->count * EVENT_PASSES;
+	struct heard heard = { options, NULL, xalloc_zeroed(passes, sizeof *heard.passes) };
 
-	facts_assemble(facts, options, &(struct listener){ listen, &heard });
+	facts_assemble(facts, options, &(struct listener){ since, listen, &heard });
 	build_recent(facts);
 	build_judgement(facts, options->warm_up_s);
 	if (heard.walk && options->whole_replay)
@@ -57,7 +65,7 @@ static void explain(struct facts_store *store, const struct facts_options *optio
 	else if (heard.walk)
 		facts->what_ifs = what_ifs_of(facts, heard.walk);
 	build_causes(facts, heard.passes);
-	for (size_t i = 0; i < processes; i++)
+	for (size_t i = 0; i < passes; i++)
 		event_pass_fini(heard.passes[i]);
 	free(heard.passes);
 }

@@ -192,6 +192,13 @@ static struct trace_options options_of(const struct facts *facts, const struct r
 			       : at_end(&facts->run->processes[about->process]);
 }
 
+uint64_t replayed_since(const struct facts *facts, uint32_t process, size_t steps_max)
+{
+	if (about_of(facts).process != process)
+		return 0;
+	return trace_since(facts->run->processes[process].events, steps_max);
+}
+
 struct trace_walk *replayed_begin(const struct facts *facts, uint32_t process, size_t steps_max,
 				  struct sweep_consumer *consumer)
 {

@@ -15,6 +15,8 @@ struct replayed {
 };
 
 /* For the second sweep of a process; NULL: the trace is not about this one. */
+/* The moment that it begins with; 0: the start, or another process. */
+uint64_t replayed_since(const struct facts *facts, uint32_t process, size_t steps_max);
 struct trace_walk *replayed_begin(const struct facts *facts, uint32_t process, size_t steps_max,
 				  struct sweep_consumer *consumer);
 /* When the facts of devices and call sites are complete. */

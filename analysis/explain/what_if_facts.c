@@ -31,24 +31,37 @@ static void take_rows(struct fact_what_ifs *facts, struct arena *arena,
 }
 
 /* Where a setting of PyTorch could matter; others have their own command. */
-static bool is_asked(const struct facts *facts)
+static bool is_asked(const struct facts *facts, const struct facts_options *options)
 {
 	const struct fact_incident *incident;
-	if (!facts->fatal_incident)
+	if (options->whole_replay)
+		return true;
+	if (options->without_replay || !facts->fatal_incident)
 		return false;
 	incident = &facts->incidents[facts->fatal_incident - 1];
 	return incident->device != FACT_NONE && is_known(incident->framework_requested_bytes);
+}
+
+static size_t steps_most(const struct facts_options *options)
+{
+	return options->whole_replay ? 0 : STEPS_MAX;
+}
+
+uint64_t what_ifs_since(const struct facts *facts, const struct facts_options *options,
+			uint32_t process)
+{
+	if (!is_asked(facts, options))
+		return 0;
+	return replayed_since(facts, process, steps_most(options));
 }
 
 struct trace_walk *listen_for_what_ifs(const struct facts *facts,
 				       const struct facts_options *options, uint32_t process,
 				       struct sweep_consumer *consumer)
 {
-	if (options->whole_replay)
-		return replayed_begin(facts, process, 0, consumer);
-	if (!options->without_replay && is_asked(facts))
-		return replayed_begin(facts, process, STEPS_MAX, consumer);
-	return NULL;
+	if (!is_asked(facts, options))
+		return NULL;
+	return replayed_begin(facts, process, steps_most(options), consumer);
 }
 
 struct fact_what_ifs what_ifs_of(const struct facts *facts, struct trace_walk *walk)

@@ -10,6 +10,9 @@
 struct sweep_consumer;
 struct trace_walk;
 
+/* The moment of a process that it begins with; 0: none. */
+uint64_t what_ifs_since(const struct facts *facts, const struct facts_options *options,
+			uint32_t process);
 /* Takes part in the second sweep of a process; NULL: not in that of this one. */
 struct trace_walk *listen_for_what_ifs(const struct facts *facts,
 				       const struct facts_options *options, uint32_t process,

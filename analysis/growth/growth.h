@@ -144,6 +144,10 @@ struct growth {
 /* A live block: what it stands for, and how uncertain that is. */
 struct growth_block { uint64_t bytes, birth_ns; double variance; };
 
+/* Between the two passes: the device of the largest call site that may turn out to leak;
+ * CUF_DEVICE_NONE. */
+unsigned growth_may_leak(const struct growth *growth);
+
 struct growth_step {
 	int64_t delta_bytes;      /* of all the blocks that it stands for */
 	uint64_t time_ns, count;  /* number of those blocks; 1 unless sampled */

@@ -215,6 +215,20 @@ static enum fact_class class_of(const struct growth *growth, const struct site *
 	return grows == CLASS_LIVE ? shape : grows;
 }
 
+unsigned growth_may_leak(const struct growth *growth)
+{
+	const struct site *largest = NULL;
+
+	for (size_t i = 0; growth->work_cycles >= CYCLES_MIN && i < growth->sites.count; i++) {
+		const struct site *site = &growth->sites.items[i];
+		if (site->floor != SITE_NONE && site->net_bytes > 0 &&
+		    site->alloc_count >= site->free_count + CYCLES_MIN &&
+		    (!largest || site->net_bytes > largest->net_bytes))
+			largest = site;
+	}
+	return largest ? largest->device : CUF_DEVICE_NONE;
+}
+
 bool growth_asks_births(const struct growth *growth, uint64_t resolution_ns)
 {
 	if (growth->mark_count < 2 ||

@@ -320,8 +320,8 @@ void spans_read(struct phase_spans *spans, const struct events *events,
 
 /* ---- the outline ---- */
 
-/* Events of a block, at least, and blocks, about. */
-enum { OUTLINE_LEAST = 16, OUTLINE_BLOCKS = 1 << 16 };
+/* About; in a small recording a block is an event. */
+enum { OUTLINE_BLOCKS = 1 << 16 };
 
 struct outline_block {
 	uint64_t first_seq;
@@ -378,7 +378,7 @@ struct outline *outline_begin(const struct work_base *base, const struct events 
 
 	outline->layer = base->layer;
 	outline->level = base->level;
-	outline->each = most_of(count / OUTLINE_BLOCKS, OUTLINE_LEAST);
+	outline->each = most_of(count / OUTLINE_BLOCKS, 1);
 	*consumer = (struct sweep_consumer){ take_outline, outline };
 	return outline;
 }

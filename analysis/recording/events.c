@@ -136,8 +136,6 @@ static void append(struct merge *merge, const struct cursor *cursor, uint64_t se
 	const uint8_t *record = cursor->records + (size_t)(cursor->record - 1) * events->stride;
 	const struct cuf_event event = event_of(record);
 
-	if (event.op == CUF_OP_ROLE)
-		list_event(&events->roles, events->count);
 	events->phase_count += event.op == CUF_OP_PHASE;
 	note_free(events, &event);
 	note_time(events, record);
@@ -173,7 +171,7 @@ static void sort_again(struct events *events)
 		all[i] = (struct placed){ events_get(events, i).seq, events->order[i] };
 	if (events->count)
 		qsort(all, events->count, sizeof *all, by_seq);
-	events->roles.count = events->old.count = 0; /* their indices have changed */
+	events->old.count = 0; /* their indices have changed */
 	for (size_t count = events->count, i = events->count = 0; i < count; i++) {
 		const uint8_t *record = events->at + (uint64_t)all[i].place * EVENTS_UNIT;
 		const struct cuf_event event = event_of(record);
@@ -273,17 +271,34 @@ void events_free(struct events *events)
 	events_free(events->framework);
 	free(events->order);
 	free(events->earliest_ns);
-	free(events->earlier);
-	free(events->roles.items);
 	free(events->old.items);
+	free(events->near.items);
+	free(events->near_events);
 	free(events);
 }
 
-static uint64_t seq_at(const struct events *events, size_t i)
+void events_keep(struct events *events, size_t i, const struct cuf_event *event)
 {
-	uint64_t seq;
-	memcpy(&seq, events->at + (uint64_t)events->order[i] * EVENTS_UNIT, sizeof seq);
-	return seq;
+	xalloc_grow(&events->near_events, events->near.count, &events->near_room,
+		    sizeof *events->near_events);
+	events->near_events[events->near.count] = *event;
+	list_event(&events->near, i);
+}
+
+struct cuf_event events_near(const struct events *events, size_t i)
+{
+	size_t low = 0, high = events->near.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (events->near.items[middle] < i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < events->near.count && events->near.items[low] == i)
+		return events->near_events[low];
+	return events_get(events, i);
 }
 
 size_t events_after(const struct events *events, uint64_t seq)
@@ -291,7 +306,7 @@ size_t events_after(const struct events *events, uint64_t seq)
 	size_t low = 0, high = events->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (seq_at(events, middle) <= seq)
+		if (events_seq(events, middle) <= seq)
 			low = middle + 1;
 		else
 			high = middle;
@@ -334,9 +349,8 @@ void events_cut(struct events *events, uint64_t seq)
 		return;
 	for (size_t i = events_after(events, seq); events->count > i; events->count--)
 		events->phase_count -= events_get(events, events->count - 1).op == CUF_OP_PHASE;
-	cut_list(&events->roles, events->count);
 	cut_list(&events->old, events->count);
-	events->last_seq = events->count ? seq_at(events, events->count - 1) : 0;
+	events->last_seq = events->count ? events_seq(events, events->count - 1) : 0;
 	if (!events->count)
 		events->first_seq = 0;
 }
@@ -358,7 +372,7 @@ static void look(struct event_merge *merge, unsigned ring)
 	if (at + AHEAD < events->count)
 		__builtin_prefetch(events->at + (uint64_t)events->order[at + AHEAD] * EVENTS_UNIT);
 	if (at < events->count)
-		merge->next[ring] = seq_at(events, at);
+		merge->next[ring] = events_seq(events, at);
 }
 
 void event_merge_begin(struct event_merge *merge, const struct events *events, uint64_t after_seq)

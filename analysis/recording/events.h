@@ -27,7 +27,6 @@ struct events {                       /* of one ring */
 	uint32_t stride;
 	uint32_t *order;          /* places of records, in units of 8 bytes, ascending by seq */
 	size_t count, room;
-	struct event_list roles;  /* ROLE events; they label blocks of either ring */
 	struct event_list old;    /* frees of blocks that are older than the first event */
 	uint64_t first_ns;        /* of the first event */
 	uint64_t *earliest_ns;    /* the least time of each EVENTS_BLOCK events */
@@ -38,8 +37,9 @@ struct events {                       /* of one ring */
 	 * it, some or all are gone. */
 	uint64_t complete_since;
 	size_t phase_count;       /* PHASE events */
-	/* of each event: the one before at its address, plus one; NULL before replay.c needs it */
-	uint32_t *earlier;
+	/* copies of some events, for events_near; ascending */
+	struct event_list near;
+	struct cuf_event *near_events; size_t near_room;
 	/* the other ring; never NULL in the result of events_new, NULL in itself */
 	struct events *framework;
 };
@@ -68,6 +68,17 @@ static inline struct cuf_event events_get(const struct events *events, size_t i)
 	if (event.kind >= CUF_KIND_MAX)
 		event.kind = CUF_KIND_NONE;
 	return event;
+}
+/* The same for a search around a moment: what a sweep has kept for it is not read again. */
+struct cuf_event events_near(const struct events *events, size_t i);
+/* Keeps event i, which comes after all that were kept before. */
+void events_keep(struct events *events, size_t i, const struct cuf_event *event);
+/* The seq of an event, without the rest of it. */
+static inline uint64_t events_seq(const struct events *events, size_t i)
+{
+	uint64_t seq;
+	memcpy(&seq, events->at + (uint64_t)events->order[i] * EVENTS_UNIT, sizeof seq);
+	return seq;
 }
 /* Index of the first event with a larger seq; count if there is none. */
 size_t events_after(const struct events *events, uint64_t seq);

@@ -139,7 +139,7 @@ static void look_ahead(struct scan *scan, const struct events *events, size_t i,
 	for (; scan->moved && !found && i < until && ahead.turned_bytes < scan->turned_bytes; i++) {
 		bool over = i == events->count;
 		if (!over)
-			event = events_get(events, i);
+			event = events_near(events, i);
 		if (record_is_next(scan, over ? CUF_UNKNOWN : event.time_ns)) {
 			event.bytes = scan->device->free_bytes;
 			event.aux = scan->device->total_bytes;
@@ -185,7 +185,7 @@ static void driver_state_init(struct driver_state *state)
 	state->pool_count = 0;
 }
 
-enum { NOTES_MAX = 256 };
+enum { NOTES_MAX = 256, NEAR = LOOK_AHEAD + 2 };
 
 /* How a device stood before event `at` of the ring. */
 struct note {
@@ -197,12 +197,15 @@ struct note {
 struct device_history {
 	struct cuf_device described;
 	struct scan scan;
-	struct note notes[NOTES_MAX]; size_t count;
+	struct note *notes; size_t count, room;
 };
 
 struct driver_history {
-	const struct events *events;
-	size_t at, stride;
+	struct events *events;
+	const uint64_t *seqs; size_t count; /* moments that will be asked for, ascending */
+	size_t passed, stride;
+	/* of each ring: the event, the moments up to it, and until where events are kept */
+	size_t at[2], reached[2], kept[2];
 	/* NULL: the recording neither describes it nor has an event of it */
 	struct device_history *devices[CUF_DEVICES_MAX];
 };
@@ -225,11 +228,14 @@ static struct device_history *device_history_new(const struct cuf_device *descri
 	return history;
 }
 
-struct driver_history *driver_history_new(const struct events *events)
+struct driver_history *driver_history_new(struct events *events, const uint64_t *seqs,
+					  size_t count)
 {
 	struct driver_history *history = xalloc_zeroed(1, sizeof *history);
 
 	history->events = events;
+	history->seqs = seqs;
+	history->count = count;
 	history->stride = events->count / NOTES_MAX + 1;
 	for (unsigned d = 0; d < CUF_DEVICES_MAX; d++) {
 		const struct cuf_device *device = reader_at(events->reader, CUF_SEC_DEVICES, d);
@@ -252,12 +258,27 @@ static void take_notes(struct driver_history *history, uint64_t seq)
 		struct device_history *device = history->devices[d];
 		struct scan *copy;
 
-		if (!device)
+		if (!device || (device->count &&
+				device->notes[device->count - 1].at == history->at[0]))
 			continue;
 		copy = xalloc_bytes(used_bytes(&device->scan));
 		memcpy(copy, &device->scan, used_bytes(&device->scan));
-		device->notes[device->count++] = (struct note){ history->at, seq, copy };
+		xalloc_grow(&device->notes, device->count, &device->room, sizeof *device->notes);
+		device->notes[device->count++] = (struct note){ history->at[0], seq, copy };
 	}
+}
+
+/* What follows a moment will be looked at. */
+static void keep_near(struct driver_history *history, unsigned ring, const struct cuf_event *event)
+{
+	while (history->reached[ring] < history->count &&
+	       history->seqs[history->reached[ring]] <= event->seq) {
+		history->reached[ring]++;
+		history->kept[ring] = history->at[ring] + NEAR;
+	}
+	if (history->at[ring] < history->kept[ring])
+		events_keep(ring ? history->events->framework : history->events, history->at[ring],
+			    event);
 }
 
 static bool take_row(void *state, const struct sweep_row *row)
@@ -267,8 +288,14 @@ static bool take_row(void *state, const struct sweep_row *row)
 	for (size_t i = 0; i < row->count; i++) {
 		const struct cuf_event *event = &row->events[i];
 
-		if (row->is_framework[i])
+		keep_near(history, row->is_framework[i], event);
+		if (row->is_framework[i]) {
+			history->at[1]++;
 			continue;
+		}
+		while (history->passed < history->count &&
+		       history->seqs[history->passed] < event->seq)
+			take_notes(history, history->seqs[history->passed++]);
 		if (event->device < CUF_DEVICES_MAX) {
 			struct device_history **device = &history->devices[event->device];
 
@@ -276,7 +303,7 @@ static bool take_row(void *state, const struct sweep_row *row)
 				*device = device_history_new(NULL);
 			apply_event(&(*device)->scan, event);
 		}
-		if (!(++history->at % history->stride))
+		if (!(++history->at[0] % history->stride))
 			take_notes(history, event->seq);
 	}
 	return true;
@@ -294,6 +321,8 @@ void driver_history_free(struct driver_history *history)
 
 		for (size_t i = 0; device && i < device->count; i++)
 			free(device->notes[i].scan);
+		if (device)
+			free(device->notes);
 		free(device);
 	}
 	free(history);
@@ -331,7 +360,7 @@ void driver_state_at(const struct driver_history *history, unsigned device, uint
 	if (from)
 		i = continue_from_note(from, seq, &scan);
 	for (; i < events->count; i++) {
-		struct cuf_event event = events_get(events, i);
+		struct cuf_event event = events_near(events, i);
 		if (event.seq > seq) {
 			use_record_before(&scan, event.time_ns);
 			break;

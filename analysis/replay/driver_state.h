@@ -30,10 +30,13 @@ struct driver_state {
 	size_t pool_count; struct pool_level pools[DRIVER_STATE_POOLS_MAX];
 };
 
-/* What the driver had reported at several hundred events of a process, noted in one sweep: a
- * question about any moment starts at the nearest of them. Freed by driver_history_free. */
+/* What the driver had reported at the moments that will be asked for and at several hundred events,
+ * noted in one sweep: a question about another moment starts at the nearest of them. What follows
+ * those moments is kept for events_near. seqs: ascending, borrowed until the end of the sweep.
+ * Freed by driver_history_free. */
 struct driver_history;
-struct driver_history *driver_history_new(const struct events *events);
+struct driver_history *driver_history_new(struct events *events, const uint64_t *seqs,
+					  size_t count);
 struct sweep_consumer driver_history_consumer(struct driver_history *history);
 void driver_history_free(struct driver_history *history); /* NULL is fine */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Undoes events, newest first, from the ledger back to a moment. */
+/* The blocks that live across a moment are kept while the events are swept. */
 #include "analysis/replay/replay.h"
 
 #include <stdlib.h>
-#include "analysis/base/hash_index.h"
+#include <string.h>
 #include "analysis/base/numbers.h"
 #include "analysis/base/xalloc.h"
 
@@ -81,200 +81,182 @@ static struct cuf_block block_of(const struct cuf_event *event)
 	return block;
 }
 
-/* Labels the block that is live at the address, unless it is younger than the label or has one
- * already. */
-static void label_block(const struct liveset *live, const struct cuf_event *event, uint64_t key)
-{
-	struct cuf_block *block = liveset_find(live, key);
-	if (block && !block->role && block->seq < event->seq && event->extra < CUF_ROLE_MAX)
-		block->role = (uint8_t)event->extra;
-}
-
 static bool is_replayed(const struct cuf_event *event)
 {
 	return event->kind && (event->op == CUF_OP_ALLOC || event->op == CUF_OP_FREE ||
 			       event->op == CUF_OP_RESTORE);
 }
 
-/* Events at one address follow each other, however many others are between them. */
-struct earlier_index {
-	struct events *events;
-	struct hash_index last; /* event of each address, plus one */
-	size_t at;
+/* ---- the blocks that live across a moment ---- */
+
+/* A FREE that failed is restored by its own thread, so few others free in between. */
+enum { PARKED = 64 };
+
+struct ended { struct cuf_block block; uint64_t until; };
+
+struct crossings {
+	uint64_t *seqs; size_t count; /* ascending */
+	size_t needed, passed;    /* those that an end may follow; those before the event */
+	bool replaced;            /* the recorder saw blocks that were allocated over live ones */
+	struct liveset open;      /* whose end was not met so far; seq 0: born before the events */
+	struct cuf_block parked[PARKED]; size_t freed; /* the blocks that were freed last */
+	/* born before a moment and ended after it; ascending by end */
+	struct ended *ended; size_t ended_count, room;
 };
 
-static void index_begin(struct earlier_index *index, struct events *events)
+struct crossings *crossings_new(const struct events *events, const uint64_t *seqs, size_t count)
 {
-	*index = (struct earlier_index){ .events = events };
-	hash_index_init(&index->last, 0);
-	events->earlier = xalloc_zeroed(events->count, sizeof *events->earlier);
+	struct crossings *moments = xalloc_zeroed(1, sizeof *moments);
+	uint64_t last = most_of(events->last_free_seq, events->framework->last_free_seq);
+
+	moments->seqs = xalloc_zeroed(count, sizeof *moments->seqs);
+	moments->count = count;
+	memcpy(moments->seqs, seqs, count * sizeof *seqs);
+	qsort(moments->seqs, count, sizeof *seqs, compare_uint64);
+	moments->replaced = events->reader->header.replaced != 0;
+	while (moments->needed < count &&
+	       (moments->replaced || moments->seqs[moments->needed] < last))
+		moments->needed++;
+	liveset_init(&moments->open, 0);
+	return moments;
 }
 
-static void index_event(struct earlier_index *index, const struct cuf_event *event)
+void crossings_free(struct crossings *moments)
 {
-	size_t i = index->at++;
-	uint32_t *place;
-
-	if (!is_replayed(event))
+	if (!moments)
 		return;
-	place = hash_index_place(&index->last, key_of(event));
-	index->events->earlier[i] = *place;
-	if (event->op != CUF_OP_RESTORE || !*place)
-		*place = (uint32_t)i + 1;
+	liveset_fini(&moments->open);
+	free(moments->seqs);
+	free(moments->ended);
+	free(moments);
 }
 
-static void index_events(struct events *events)
+bool crossings_have(const struct crossings *moments, uint64_t seq)
 {
-	struct earlier_index index;
-
-	index_begin(&index, events);
-	for (size_t i = 0; i < events->count; i++) {
-		struct cuf_event event = events_get(events, i);
-
-		events_passed(events, i);
-		index_event(&index, &event);
-	}
-	hash_index_fini(&index.last);
+	return moments && bsearch(&seq, moments->seqs, moments->count, sizeof seq, compare_uint64);
 }
 
-struct replay_index { struct earlier_index rings[2]; };
-
-static bool take_row(void *state, const struct sweep_row *row)
+/* Keeps the block if it lived at a moment before this event. */
+static void end_block(struct crossings *moments, const struct cuf_block *block, uint64_t seq)
 {
-	struct replay_index *index = state;
-
-	for (size_t i = 0; i < row->count; i++)
-		index_event(&index->rings[row->is_framework[i]], &row->events[i]);
-	return true;
-}
-
-struct replay_index *replay_index_begin(struct events *events, struct sweep_consumer *consumer)
-{
-	struct replay_index *index;
-
-	*consumer = (struct sweep_consumer){ 0 };
-	if (events->earlier || events->framework->earlier)
-		return NULL;
-	index = xalloc_zeroed(1, sizeof *index);
-	index_begin(&index->rings[0], events);
-	index_begin(&index->rings[1], events->framework);
-	*consumer = (struct sweep_consumer){ take_row, index };
-	return index;
-}
-
-void replay_index_end(struct replay_index *index)
-{
-	if (!index)
+	if (!moments->passed || block->seq > moments->seqs[moments->passed - 1])
 		return;
-	hash_index_fini(&index->rings[0].last);
-	hash_index_fini(&index->rings[1].last);
-	free(index);
+	xalloc_grow(&moments->ended, moments->ended_count, &moments->room,
+		    sizeof *moments->ended);
+	moments->ended[moments->ended_count++] = (struct ended){ *block, seq };
 }
 
-struct undo {
-	struct liveset *live;
-	struct events *events;
-	size_t first; /* event after the moment: those before it stay */
-	size_t looks; /* at earlier events */
-	bool replaced;
-};
-
-/* The last ALLOC or FREE at the address before event i, plus one; 0: none, or it will be undone
- * itself. */
-static size_t before(struct undo *undo, size_t i, struct cuf_event *event)
+/* A block allocated over a live one hides it. Unless the recorder counted that, a free was lost. */
+static void open_block(struct crossings *moments, const struct cuf_event *event)
 {
-	struct events *events = undo->events;
+	struct cuf_block block = block_of(event), hidden;
 
-	if (!events->earlier)
-		index_events(events);
-	if (!events->earlier[i] || events->earlier[i] > undo->first)
-		return 0;
-	*event = events_get(events, events->earlier[i] - 1);
-	if (++undo->looks % LOOKS_MOST == 0)
-		reader_drop(events->reader, events->ring);
-	return events->earlier[i];
+	if (liveset_take(&moments->open, block.key, &hidden) && moments->replaced && hidden.kind)
+		end_block(moments, &hidden, event->seq);
+	liveset_put(&moments->open, &block);
 }
 
 /* A FREE has its block, except where it was born: its ALLOC knows that. */
-static void put_back_freed(struct undo *undo, size_t i, struct cuf_block *block)
+static void close_block(struct crossings *moments, const struct cuf_event *event)
 {
-	struct cuf_event earlier;
-	size_t at = before(undo, i, &earlier);
+	struct cuf_block block = block_of(event), born;
 
-	while (at && earlier.op != CUF_OP_ALLOC)
-		at = before(undo, at - 1, &earlier);
-	if (at) {
-		struct cuf_block born = block_of(&earlier);
-
-		block->seq = born.seq;
-		block->time_ns = born.time_ns;
-		block->tid = born.tid;
-		block->hook = born.hook;
-		block->label = born.label;
+	if (liveset_take(&moments->open, block.key, &born)) {
+		block.role = born.role;
+		if (born.seq) {
+			block.seq = born.seq;
+			block.time_ns = born.time_ns;
+			block.tid = born.tid;
+			block.hook = born.hook;
+			block.label = born.label;
+		}
 	}
-	liveset_take(undo->live, block->key, NULL);
-	liveset_put(undo->live, block);
+	end_block(moments, &block, event->seq);
+	moments->parked[moments->freed++ % PARKED] = block;
 }
 
-/* Undoes event i, which is after the moment. A block allocated over a live one hides it: the hidden
- * one is known from its own ALLOC. Nothing is looked for unless the recorder counted such
- * replacements. */
-static void undo_event(struct undo *undo, size_t i, const struct cuf_event *event)
+/* The FREE failed: the block lives on. */
+static void reopen_block(struct crossings *moments, const struct cuf_event *event)
 {
 	struct cuf_block block = block_of(event);
-	struct cuf_event hidden;
 
-	if (event->op == CUF_OP_FREE) {
-		put_back_freed(undo, i, &block);
-		return;
-	}
-	liveset_take(undo->live, block.key, NULL);
-	if (!undo->replaced || !before(undo, i, &hidden) || hidden.op != CUF_OP_ALLOC)
-		return;
-	block = block_of(&hidden);
-	liveset_put(undo->live, &block);
+	for (size_t i = moments->freed; i && moments->freed - i < PARKED; i--)
+		if (moments->parked[(i - 1) % PARKED].key == block.key) {
+			block = moments->parked[(i - 1) % PARKED];
+			break;
+		}
+	liveset_put(&moments->open, &block);
 }
 
-/* The labels of blocks of one ring, newest first. A label further back than the birth of a block is
- * that of an earlier block at its address. */
-struct role_walk { const struct events *events; size_t left; bool framework; };
-
-static void label_blocks_after(struct role_walk *walk, uint64_t seq, struct liveset *live)
+/* The ledger has the roles of what is live now. */
+static void label_block(struct crossings *moments, const struct cuf_event *event)
 {
-	while (walk->left) {
-		struct cuf_event event =
-			events_get(walk->events, walk->events->roles.items[walk->left - 1]);
-		if (event.seq <= seq)
-			return;
-		walk->left--;
-		if (event.kind && (event.kind == CUF_KIND_FRAMEWORK) == walk->framework)
-			label_block(live, &event, key_of(&event));
+	struct cuf_block *block = liveset_find(&moments->open, key_of(event));
+	struct cuf_block unknown = { .key = key_of(event) };
+
+	if (!event->kind || event->extra >= CUF_ROLE_MAX)
+		return;
+	if (!block && liveset_put(&moments->open, &unknown))
+		block = liveset_find(&moments->open, unknown.key);
+	if (block)
+		block->role = (uint8_t)event->extra;
+}
+
+static void follow(struct crossings *moments, const struct cuf_event *event)
+{
+	while (moments->passed < moments->needed && moments->seqs[moments->passed] < event->seq)
+		moments->passed++;
+	if (event->op == CUF_OP_ROLE)
+		label_block(moments, event);
+	if (!is_replayed(event))
+		return;
+	switch (event->op) {
+	case CUF_OP_ALLOC: open_block(moments, event); break;
+	case CUF_OP_FREE: close_block(moments, event); break;
+	default: reopen_block(moments, event); break;
 	}
 }
 
-/* Undoes one ring. The keys of a ring are a name space of their own. */
-static void undo_ring(struct events *events, const struct events *labels, uint64_t from,
-		      uint64_t to, struct liveset *live)
+static bool take_row(void *state, const struct sweep_row *row)
 {
-	struct role_walk roles = { labels, labels->roles.count, events == labels };
-	struct undo state = { .live = live,
-			      .events = events,
-			      .first = events_after(events, to),
-			      .replaced = events->reader->header.replaced != 0 };
-	size_t passed = 0;
-	if (to >= events->last_seq || to >= from)
-		return;
-	for (size_t i = from >= events->last_seq ? events->count : events_after(events, from);
-	     i-- > state.first;) {
-		struct cuf_event event = events_get(events, i);
-		events_passed(events, passed++);
-		if (!is_replayed(&event))
-			continue;
-		label_blocks_after(&roles, event.seq, live);
-		undo_event(&state, i, &event);
+	for (size_t i = 0; i < row->count; i++)
+		follow(state, &row->events[i]);
+	return true;
+}
+
+struct sweep_consumer crossings_consumer(struct crossings *moments)
+{
+	return (struct sweep_consumer){ moments->needed ? take_row : NULL, moments };
+}
+
+void crossings_end(struct crossings *moments)
+{
+	liveset_fini(&moments->open);
+	moments->open = (struct liveset){ 0 };
+}
+
+/* Where its ALLOC was overwritten, a block of now stands for what was there before it. */
+static bool is_born_after(const struct events *events, const struct cuf_block *block, uint64_t to)
+{
+	if (block->kind == CUF_KIND_FRAMEWORK)
+		events = events->framework;
+	return block->seq > to && block->seq > events->complete_since;
+}
+
+static void crossings_back(const struct events *events, const struct crossings *moments,
+			   uint64_t from, uint64_t to, struct liveset *live)
+{
+	for (size_t i = live->count; i--;)
+		if (is_born_after(events, &live->blocks[i], to))
+			liveset_take(live, live->blocks[i].key, NULL);
+	for (size_t i = moments->ended_count; i--;) {
+		const struct ended *ended = &moments->ended[i];
+
+		if (ended->until <= to)
+			break;
+		if (ended->until <= from && ended->block.seq <= to)
+			liveset_put(live, &ended->block);
 	}
-	label_blocks_after(&roles, 0, live);
-	reader_drop(events->reader, events->ring);
 }
 
 static bool is_complete(const struct events *events, uint64_t seq)
@@ -290,27 +272,13 @@ void replay_ledger(const struct reader *reader, struct liveset *live, struct rep
 	*exact = (struct replay_exact){ whole, whole };
 }
 
-void replay_at(const struct reader *reader, struct events *events, uint64_t seq,
-	       struct liveset *live, struct replay_exact *exact)
+void replay_back(const struct events *events, const struct crossings *moments, uint64_t from,
+		 uint64_t to, struct liveset *live, struct replay_exact *exact)
 {
-	replay_ledger(reader, live, exact);
-	undo_ring(events, events->framework, CUF_UNKNOWN, seq, live);
-	undo_ring(events->framework, events->framework, CUF_UNKNOWN, seq, live);
-	exact->device &= is_complete(events, seq);
-	exact->framework &= is_complete(events->framework, seq);
-}
-
-bool replay_back(struct events *events, uint64_t from, uint64_t to, struct liveset *live,
-		 struct replay_exact *exact)
-{
-	/* what a block hid is known only while its events are undone */
-	if (events->reader->header.replaced || to > from)
-		return false;
-	undo_ring(events, events->framework, from, to, live);
-	undo_ring(events->framework, events->framework, from, to, live);
+	if (from != CUF_UNKNOWN || to < most_of(events->last_seq, events->framework->last_seq))
+		crossings_back(events, moments, from, to, live);
 	exact->device &= is_complete(events, to);
 	exact->framework &= is_complete(events->framework, to);
-	return true;
 }
 
 /* ---- a recording that is being written ---- */
@@ -353,11 +321,16 @@ bool replay_still(const struct reader *reader, const struct events_listener *lis
 		  struct events **events, struct liveset *live, struct replay_exact *exact)
 {
 	uint64_t seq = reader->until_seq;
+	struct crossings *moments;
+	struct sweep_consumer consumer;
 
 	replay_ledger(reader, live, exact);
 	*events = events_new(reader, listener);
-	undo_ring(*events, (*events)->framework, CUF_UNKNOWN, seq, live);
-	undo_ring((*events)->framework, (*events)->framework, CUF_UNKNOWN, seq, live);
+	moments = crossings_new(*events, &seq, 1);
+	consumer = crossings_consumer(moments);
+	sweep_events(*events, &consumer, 1);
+	crossings_back(*events, moments, CUF_UNKNOWN, seq, live);
+	crossings_free(moments);
 	exact->device &= is_complete(*events, seq);
 	exact->framework &= is_complete((*events)->framework, seq);
 	events_cut(*events, seq);

@@ -30,6 +30,7 @@ static void close_process(struct run_process *process)
 	events_free(process->events);
 	failures_free(process->failures);
 	driver_history_free(process->driver);
+	crossings_free(process->crossings);
 	liveset_fini(&process->live);
 	reader_close(process->reader);
 }
@@ -408,20 +409,48 @@ bool run_is_at(const struct run_process *process, uint64_t seq)
 	return process->live_valid && process->live_seq == moment_of(process, seq);
 }
 
+struct sweep_consumer run_expect(struct run_process *process, const uint64_t *seqs, size_t count)
+{
+	crossings_free(process->crossings);
+	process->crossings = crossings_new(process->events, seqs, count);
+	return crossings_consumer(process->crossings);
+}
+
+static void go_back(const struct run_process *process, uint64_t from, uint64_t seq,
+		    struct liveset *live, struct replay_exact *exact)
+{
+	struct crossings *moments = process->crossings, *own = NULL;
+	struct sweep_consumer consumer;
+
+	if (!crossings_have(moments, seq)) {
+		moments = own = crossings_new(process->events, &seq, 1);
+		consumer = crossings_consumer(own);
+		sweep_events(process->events, &consumer, 1);
+	}
+	replay_back(process->events, moments, from, seq, live, exact);
+	crossings_free(own);
+}
+
+void run_live_apart(const struct run_process *process, uint64_t seq, struct liveset *live)
+{
+	struct replay_exact exact;
+
+	seq = moment_of(process, seq);
+	replay_ledger(process->reader, live, &exact);
+	if (seq != CUF_UNKNOWN)
+		go_back(process, CUF_UNKNOWN, seq, live, &exact);
+}
+
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact)
 {
 	seq = moment_of(process, seq);
-	if (process->live_valid && seq < process->live_seq &&
-	    replay_back(process->events, process->live_seq, seq, &process->live,
-			&process->live_exact)) {
-		process->live_seq = seq;
-	} else if (!process->live_valid || process->live_seq != seq) {
+	if (!process->live_valid || seq > process->live_seq) {
 		liveset_fini(&process->live);
-		replay_at(process->reader, process->events, seq, &process->live,
-			  &process->live_exact);
-		process->live_seq = seq;
-		process->live_valid = true;
+		read_ledger(process);
 	}
+	if (seq < process->live_seq)
+		go_back(process, process->live_seq, seq, &process->live, &process->live_exact);
+	process->live_seq = seq;
 	*exact = process->live_exact.device;
 	return &process->live;
 }

@@ -37,6 +37,7 @@ struct run_process {
 	struct failures *failures; /* NULL: no request failed */
 	struct driver_history *driver; /* NULL before the first sweep */
 	struct live_peaks peaks; /* with facts_options.all_peaks */
+	struct crossings *crossings; /* moments that run_live needs no sweep for; NULL */
 	/* the last live set: the devices of a process ask for the same moment */
 	struct liveset live;
 	uint64_t live_seq;
@@ -87,12 +88,17 @@ bool run_keep_pid(struct run *run, uint32_t pid);
  * symbols only the recordings' names are compared. */
 void run_merge_call_sites(struct run *run);
 
+/* Takes part in a sweep, after which run_live has these moments; then crossings_end. */
+struct sweep_consumer run_expect(struct run_process *process, const uint64_t *seqs, size_t count);
 /*
  * The blocks live after event seq (CUF_UNKNOWN: now), borrowed until the next call for this
- * process. A series of calls for earlier and earlier moments undoes each event once. *exact is
- * that of the driver's blocks; process->live_exact has the framework's, too.
+ * process. A moment that was not expected costs a sweep; going back to an earlier one costs less
+ * than to a later one. *exact is that of the driver's blocks; process->live_exact has the
+ * framework's, too.
  */
 const struct liveset *run_live(struct run_process *process, uint64_t seq, bool *exact);
+/* The same in a set of the caller's own; that of run_live stays. */
+void run_live_apart(const struct run_process *process, uint64_t seq, struct liveset *live);
 /* Whether run_live has just that moment. */
 bool run_is_at(const struct run_process *process, uint64_t seq);
 /* The sums of run_live, which need no live set where they are asked for again. */

@@ -380,14 +380,14 @@ static void refuse(struct trace_walk *walk, const struct cuf_event *event)
 }
 
 /* The first event that counts: nothing after it is missing, and not more than steps_max follow. */
-static uint64_t first_told(const struct events *events, size_t steps_max)
+uint64_t trace_since(const struct events *events, size_t steps_max)
 {
 	const struct events *own = events->framework;
 	uint64_t since = most_of(events->complete_since, own->complete_since);
 	if (steps_max && own->count > steps_max)
-		since = most_of(since, events_get(own, own->count - steps_max).seq);
+		since = most_of(since, events_seq(own, own->count - steps_max));
 	if (steps_max && events->count > steps_max)
-		since = most_of(since, events_get(events, events->count - steps_max).seq);
+		since = most_of(since, events_seq(events, events->count - steps_max));
 	return since;
 }
 
@@ -464,12 +464,11 @@ struct trace_walk *trace_begin(struct run_process *process, const struct trace_o
 	const struct cuf_device *device =
 		reader_at(process->reader, CUF_SEC_DEVICES, options->device);
 	struct liveset live;
-	struct replay_exact exact;
 
 	*walk = (struct trace_walk){ .trace = trace,
 				     .process = process,
 				     .options = *options,
-				     .since = first_told(process->events, options->steps_max),
+				     .since = trace_since(process->events, options->steps_max),
 				     .last = last_told(process->reader, options),
 				     .homes = homes_new() };
 	trace->device = options->device;
@@ -480,7 +479,7 @@ struct trace_walk *trace_begin(struct run_process *process, const struct trace_o
 	walk->mirror = driver_pages_new(UINT64_MAX / 4, trace->granularity_bytes);
 	liveset_init(&walk->live, 0);
 	if (walk->since) {
-		replay_at(process->reader, process->events, walk->since, &live, &exact);
+		run_live_apart(process, walk->since, &live);
 		begin_with(walk, &live);
 		liveset_fini(&live);
 	}

@@ -79,6 +79,8 @@ struct trace_options {
 	size_t steps_max;      /* older ones are left out, as if overwritten; 0: all */
 };
 
+/* The seq after which a trace begins; 0: with the first event. */
+uint64_t trace_since(const struct events *events, size_t steps_max);
 /* A sweep makes it: trace_begin, a sweep with the consumer, trace_end, which is never NULL; without
  * requests its count is 0. free_bytes and total_bytes may become known before trace_end. */
 struct trace_walk;

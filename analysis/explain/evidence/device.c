@@ -116,7 +116,7 @@ uint64_t evidence_request(const struct facts *facts, const struct fact_incident 
 	if (incident->kind != CUF_KIND_VMM || !is_known(incident->requested_bytes))
 		return incident->requested_bytes;
 	for (size_t at = events_after(events, incident->seq); at < events->count; at++) {
-		struct cuf_event event = events_get(events, at);
+		struct cuf_event event = events_near(events, at);
 		if (event.op == CUF_OP_EXIT ||
 		    (event.op == CUF_OP_ALLOC && kind_is_block(event.kind)))
 			break;
@@ -136,7 +136,7 @@ static uint64_t in_other_pools(const struct evidence *evidence,
 	uint64_t bytes = 0, own = 0;
 	if (evidence->incident->kind != CUF_KIND_ASYNC || at >= events->count || !holes)
 		return 0;
-	own = events_get(events, at).aux;
+	own = events_near(events, at).aux;
 	for (size_t i = 0; i < holes->pool_count; i++)
 		if (holes->pools[i].pool != own && is_known(holes->pools[i].reserved_bytes) &&
 		    is_known(holes->pools[i].used_bytes))

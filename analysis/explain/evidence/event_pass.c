@@ -109,22 +109,32 @@ static void follow_large(struct event_pass *pass, const struct cuf_event *event)
 		large->allocated += event->bytes;
 }
 
+/* Whether a block is older than the events that are followed. */
+static bool is_before(const struct event_pass *pass, uint64_t seq)
+{
+	const struct events *events = pass->facts->run->processes[pass->of.process].events;
+
+	return seq < (pass->framework ? events->framework : events)->first_seq;
+}
+
 /* How the family was allocated: after which query, and what came between. False: its first block is
  * none of the large ones. */
 static bool take_family(struct event_pass *pass, uint64_t unit, uint64_t first_seq)
 {
 	const struct large_blocks *large = &pass->large;
-	const struct large_block *first = NULL;
-	const struct large_size *size;
+	const struct large_block *first = NULL, before = { 0 };
+	struct large_size *size;
 
 	for (size_t i = 0; i < large->block_count && !first; i++)
 		if (large->blocks[i].seq == first_seq && large->blocks[i].bytes == unit)
 			first = &large->blocks[i];
-	if (!first)
+	if (!first && unit >= large->least_bytes && is_before(pass, first_seq))
+		first = &before;
+	size = first ? large_size(&pass->large, unit) : NULL;
+	if (!size)
 		return false;
-	size = &large->sizes[hash_index_find(&large->by_bytes, unit) - 1];
 	pass->family_first = first_seq;
-	if (first->since_query < unit / 4)
+	if (first->query_seq && first->since_query < unit / 4)
 		pass->family_query_seq = first->query_seq;
 	pass->unit_allocs = size->allocs;
 	pass->unit_frees = size->frees;
@@ -234,12 +244,11 @@ static uint32_t site_of(struct event_pass *pass, uint32_t stack)
 /* Call sites start with what is live at the moment and was allocated before the kept events. */
 static void seed_live(struct event_pass *pass, const struct events *events)
 {
-	bool exact;
-	const struct liveset *live = run_live(&pass->facts->run->processes[pass->of.process],
-					      pass->until, &exact);
+	struct liveset live;
 	size_t at = 0;
 
-	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
+	run_live_apart(&pass->facts->run->processes[pass->of.process], pass->until, &live);
+	for (const struct cuf_block *block; (block = liveset_next(&live, &at));) {
 		struct cuf_event event = {
 			.op = CUF_OP_ALLOC,
 			.bytes = block->bytes,
@@ -250,6 +259,7 @@ static void seed_live(struct event_pass *pass, const struct events *events)
 		if (is_followed(pass, &event) && block->seq <= events->complete_since)
 			site_traces_seed(&pass->sites, site_of(pass, block->stack), block->bytes);
 	}
+	liveset_fini(&live);
 }
 
 /* And with blocks that a kept event frees and no kept event allocated. */
@@ -274,7 +284,7 @@ static uint32_t failing_stack(const struct events *events, const struct fact_inc
 	if (incident->settled_seq > last)
 		last = incident->settled_seq;
 	for (size_t at = events_after(events, before); at < events->count; at++) {
-		struct cuf_event event = events_get(events, at);
+		struct cuf_event event = events_near(events, at);
 		if (event.seq > last)
 			break;
 		if (event.op == CUF_OP_FAIL && event.stack)
@@ -296,7 +306,7 @@ static uint64_t three_quarters(const struct events *events, uint64_t until)
 {
 	size_t count = until == CUF_UNKNOWN ? events->count : events_after(events, until);
 
-	return count ? events_get(events, count * 3 / 4).seq : 0;
+	return count ? events_seq(events, count * 3 / 4) : 0;
 }
 
 /* Both rings in order, up to the failure. */
@@ -344,20 +354,13 @@ static struct event_pass *pass_new(const struct facts *facts, const struct event
 	return pass;
 }
 
-/* Whether older events were overwritten, so that what they left is needed before the sweep. */
-static bool is_cut(const struct event_pass *pass, const struct events **followed)
-{
-	const struct events *events = pass->facts->run->processes[pass->of.process].events;
-
-	*followed = pass->framework ? events->framework : events;
-	return (*followed)->complete_since != 0;
-}
-
 static struct sweep_consumer pass_begin(struct event_pass *pass)
 {
-	const struct events *followed;
+	const struct events *events = pass->facts->run->processes[pass->of.process].events,
+			    *followed = pass->framework ? events->framework : events;
 
-	if (is_cut(pass, &followed)) {
+	/* what older events left, which were overwritten */
+	if (followed->complete_since) {
 		seed_live(pass, followed);
 		seed_freed(pass, followed);
 	}
@@ -365,36 +368,63 @@ static struct sweep_consumer pass_begin(struct event_pass *pass)
 	return (struct sweep_consumer){ take_row, pass };
 }
 
-struct event_pass *event_pass_listen(const struct facts *facts, uint32_t process,
-				     struct sweep_consumer *consumer)
+bool event_pass_is_for(const struct facts *facts, const struct fact_incident *incident,
+		       size_t *judged)
 {
-	const struct fact_process *whose = &facts->processes[process];
-	struct run_process *from = &facts->run->processes[process];
-	const struct fact_incident *incident;
-	const struct cuf_device *device;
-	struct event_pass_of of = { .process = process };
-	struct event_pass *pass;
-	const struct events *followed;
+	if (incident_is_survived(incident))
+		return false;
+	return facts->processes[incident->process].fatal_incident == incident->id ||
+	       (*judged)++ < JUDGED_MAX;
+}
 
-	if (!whose->fatal_incident)
-		return NULL;
-	of.incident = incident = &facts->incidents[whose->fatal_incident - 1];
-	of.device = incident->device;
-	if (of.device == FACT_NONE || fact_ordinal_of(whose, of.device) == CUF_DEVICE_NONE)
-		return NULL;
-	of.request = evidence_request(facts, incident);
-	of.total = incident->total_bytes;
-	device = reader_at(from->reader, CUF_SEC_DEVICES, fact_ordinal_of(whose, of.device));
-	if (!is_known(of.total) && device)
-		of.total = device->total_bytes;
-	pass = pass_new(facts, &of);
-	/* what was live then would have to be made twice */
-	if (is_cut(pass, &followed) && !run_is_at(from, pass->until)) {
-		event_pass_fini(pass);
-		return NULL;
+static unsigned ordinal_of(const struct facts *facts, const struct event_pass_of *of)
+{
+	if (of->device == FACT_NONE)
+		return CUF_DEVICE_NONE;
+	return fact_ordinal_of(&facts->processes[of->process], of->device);
+}
+
+/* The total that evidence will have, most likely. */
+static uint64_t total_of(const struct facts *facts, const struct event_pass_of *of)
+{
+	const struct cuf_device *device =
+		reader_at(facts->run->processes[of->process].reader, CUF_SEC_DEVICES,
+			  ordinal_of(facts, of));
+
+	if (of->incident && is_known(of->incident->total_bytes))
+		return of->incident->total_bytes;
+	return device ? device->total_bytes : CUF_UNKNOWN;
+}
+
+static void listen(const struct facts *facts, struct event_pass_of *of, struct event_pass **pass,
+		   struct sweep_consumer *consumer)
+{
+	of->total = total_of(facts, of);
+	*pass = pass_new(facts, of);
+	*consumer = pass_begin(*pass);
+}
+
+void event_pass_listen(const struct facts *facts, uint32_t process, uint32_t leaking,
+		       struct event_pass *heard[EVENT_PASSES],
+		       struct sweep_consumer consumers[EVENT_PASSES])
+{
+	struct event_pass_of of = { .process = process, .device = leaking, .request = CUF_UNKNOWN };
+	size_t judged = 0, count = 0;
+
+	for (size_t i = facts->incident_count; i-- && count < EVENT_PASSES;) {
+		const struct fact_incident *incident = &facts->incidents[i];
+		struct event_pass_of its = { .process = process, .device = incident->device,
+					     .incident = incident };
+
+		if (!event_pass_is_for(facts, incident, &judged) || incident->process != process ||
+		    ordinal_of(facts, &its) == CUF_DEVICE_NONE)
+			continue;
+		its.request = evidence_request(facts, incident);
+		listen(facts, &its, &heard[count], &consumers[count]);
+		count++;
 	}
-	*consumer = pass_begin(pass);
-	return pass;
+	if (!count && ordinal_of(facts, &of) != CUF_DEVICE_NONE)
+		listen(facts, &of, &heard[0], &consumers[0]);
 }
 
 /* Whether a pass of the second sweep was about just this, and tells of the family. */
@@ -413,14 +443,17 @@ struct event_pass *event_pass_for(const struct evidence *evidence, struct event_
 	const struct event_pass_of of = { evidence->process, evidence->device, evidence->incident,
 					  evidence->metrics[METRIC_request],
 					  evidence->metrics[METRIC_total] };
-	struct event_pass *pass = heard ? *heard : NULL;
+	struct event_pass *pass;
 	uint64_t unit = evidence->metrics[METRIC_unit], first_seq = 0;
 	struct sweep_consumer consumer;
 
 	if (family->seq_count && evidence->metrics[METRIC_family] != CUF_UNKNOWN)
 		first_seq = family->seqs[0];
-	if (pass && pass->of.incident == of.incident) {
-		*heard = NULL;
+	for (size_t i = 0; heard && i < EVENT_PASSES; i++) {
+		pass = heard[i];
+		if (!pass || pass->of.incident != of.incident)
+			continue;
+		heard[i] = NULL;
 		if (fits(pass, &of, unit, first_seq))
 			return pass;
 		event_pass_fini(pass);

@@ -3,9 +3,10 @@
  * One pass over the events of a device up to a moment: what was allocated and freed, and the
  * history of each call site. It measures only; evidence_trace.c turns it into signals.
  *
- * The fatal incident of a process is followed in the second sweep of its events, before there is
- * evidence. So which blocks are a family is known only afterwards, and what was assumed is checked
- * then. All others have a sweep of their own, after evidence_device and evidence_live.
+ * The incidents that a process did not survive, or what may leak, are followed in the second sweep
+ * of its events, before there is evidence. So which blocks are a family is known only afterwards,
+ * and what was assumed is checked then. All others have a sweep of their own, after evidence_device
+ * and evidence_live.
  *
  * Contract: heap memory, freed by event_pass_fini. Only blocks of a framework are followed where
  * there are any, since they are inside blocks of the driver.
@@ -16,7 +17,9 @@
 #include "analysis/explain/evidence/stacks.h"
 #include "analysis/explain/evidence/site_trace.h"
 
-enum { FREED_SIZES_MAX = 4096, UNIT_SIZES_MAX = 64 };
+/* Each failure that was not survived costs a pass over the events, so only the last ones are
+ * judged. */
+enum { FREED_SIZES_MAX = 4096, UNIT_SIZES_MAX = 64, JUDGED_MAX = 8 };
 
 /* Sizes of blocks that were freed, thinned evenly when there are many. */
 struct freed_sizes {
@@ -80,11 +83,20 @@ struct event_pass {
 	size_t unit_size_count;
 };
 
-/* Takes part in the second sweep of a process: the pass of its fatal incident, if it has one. */
-struct event_pass *event_pass_listen(const struct facts *facts, uint32_t process,
-				     struct sweep_consumer *consumer);
-/* The pass for this evidence: the one that heard the second sweep where it fits, which is taken,
- * else one of its own. heard: NULL, or it points at NULL: there is none. The caller ends it with
- * event_pass_fini. */
+static inline bool incident_is_survived(const struct fact_incident *incident)
+{
+	return incident->outcome == OUTCOME_RECOVERED || incident->outcome == OUTCOME_HANDLED;
+}
+/* Whether the events up to an incident are followed. judged: how many later ones were, that did not
+ * end their processes. */
+bool event_pass_is_for(const struct facts *facts, const struct fact_incident *incident,
+		       size_t *judged);
+/* Takes part in the second sweep of a process: a pass for each such incident, or where it had none,
+ * for the device where it may leak; FACT_NONE: none. */
+void event_pass_listen(const struct facts *facts, uint32_t process, uint32_t leaking,
+		       struct event_pass *heard[EVENT_PASSES],
+		       struct sweep_consumer consumers[EVENT_PASSES]);
+/* The pass for this evidence: one that heard the second sweep where it fits, which is taken, else
+ * one of its own. heard: those of the process, or NULL. The caller ends it with event_pass_fini. */
 struct event_pass *event_pass_for(const struct evidence *evidence, struct event_pass **heard);
 void event_pass_fini(struct event_pass *pass); /* NULL is fine */

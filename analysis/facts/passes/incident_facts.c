@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each view replays to its moment; older incidents have only the figures that the
- * recorder measured. */
-enum { VIEWS_MAX = 16 };
-
 /* The last attempt has the state that the program ended with. */
 /* The requested bytes of an incident that is a request; errors of other calls have no size. */
 static uint64_t requested_of(const struct cuf_incident *incident)
@@ -370,20 +366,16 @@ static void fill_view(const struct facts *facts, struct block_memory *memory,
 	judge_packing(facts, incident, &view);
 }
 
-/* Fatal incidents explain the end of a process, so twice as many of them have a view. */
+/* The last ones have a view. */
 void build_incident_views(struct facts *facts, struct block_memory *memory)
 {
 	size_t views = 0;
 
 	for (size_t i = facts->incident_count; i--;) {
 		struct fact_incident *incident = &facts->incidents[i];
-		size_t most = VIEWS_MAX;
 
-		if (incident->outcome == OUTCOME_FATAL)
-			most *= 2;
-		
 		fill_layers_recorded(incident);
-		if (views < most) {
+		if (incident_has_view(incident, views)) {
 			fill_view(facts, memory, incident);
 			views++;
 		}

@@ -361,3 +361,79 @@ struct moments build_moments(struct facts *facts, const struct facts_options *op
 	}
 	return moments;
 }
+
+/* ---- what will be asked for ---- */
+
+void seqs_add(struct seqs *seqs, uint64_t seq)
+{
+	if (!is_known(seq))
+		return;
+	xalloc_grow(&seqs->items, seqs->count, &seqs->room, sizeof *seqs->items);
+	seqs->items[seqs->count++] = seq;
+}
+
+static void expect_moment(struct seqs *seqs, const struct facts *facts, uint32_t process,
+			  const struct fact_moment *moment)
+{
+	uint64_t seq;
+
+	if (process_at(facts, process, moment, &seq))
+		seqs_add(seqs, seq);
+}
+
+/* Older incidents have only the figures that the recorder measured. */
+enum { VIEWS_MAX = 16 };
+
+/* Fatal incidents explain the end of a process, so twice as many of them have a view. */
+bool incident_has_view(const struct fact_incident *incident, size_t views)
+{
+	return views < (incident->outcome == OUTCOME_FATAL ? 2 * VIEWS_MAX : VIEWS_MAX);
+}
+
+/* The incidents that have a view, and the one that ended the process. */
+static void expect_incidents(struct seqs *seqs, const struct facts *facts, uint32_t process)
+{
+	const struct fact_process *fact = &facts->processes[process];
+	size_t views = 0;
+
+	for (size_t i = facts->incident_count; i--;) {
+		const struct fact_incident *incident = &facts->incidents[i];
+		struct fact_moment moment = { .process = incident->process,
+					 .seq = incident->settled_seq,
+					 .time_ns = incident->time_ns };
+		bool is_viewed = incident_has_view(incident, views);
+
+		views += is_viewed;
+		if (is_viewed && incident->device != FACT_NONE &&
+		    fact_ordinal_of(fact, incident->device) != CUF_DEVICE_NONE)
+			expect_moment(seqs, facts, process, &moment);
+		if (incident->process == process && is_viewed)
+			seqs_add(seqs, incident->seq);
+	}
+}
+
+void moments_expected(const struct facts *facts, const struct facts_options *options,
+		      const struct moments *moments, uint32_t process, struct seqs *seqs)
+{
+	const struct fact_process *fact = &facts->processes[process];
+	uint64_t live[CUF_DEVICES_MAX + 1];
+	size_t count = fact_live_seqs(fact, live);
+
+	for (size_t i = 0; i < count; i++)
+		seqs_add(seqs, live[i]);
+	expect_incidents(seqs, facts, process);
+	seqs_add(seqs, seq_at_end(facts->run->processes[process].reader));
+	for (uint32_t i = 0; i < facts->device_count; i++) {
+		const struct fact_device *device = &facts->devices[i];
+		struct fact_moment moment;
+
+		if (fact_ordinal_of(fact, i) == CUF_DEVICE_NONE)
+			continue;
+		expect_moment(seqs, facts, process, &moments->of_device[i]);
+		if (!options->all_peaks || !is_known(device->peak_ns))
+			continue;
+		moment = at_time(facts, device->peak_process, device->peak_ns);
+		expect_moment(seqs, facts, process, &moment);
+	}
+	qsort(seqs->items, seqs->count, sizeof *seqs->items, compare_uint64);
+}

@@ -36,6 +36,14 @@ struct moments {
 	const struct fact_moment *of_device; /* by facts.devices */
 	const struct host_moment *of_host; /* by process */
 };
+/* Whether the device is looked at as it was then: of many incidents the last ones are. views: how
+ * many later ones have been. */
+bool incident_has_view(const struct fact_incident *incident, size_t views);
+/* Adds the events of a process after which its live blocks will be asked for, and sorts all. */
+struct seqs { uint64_t *items; size_t count, room; };
+void seqs_add(struct seqs *seqs, uint64_t seq); /* CUF_UNKNOWN adds nothing */
+void moments_expected(const struct facts *facts, const struct facts_options *options,
+		      const struct moments *moments, uint32_t process, struct seqs *seqs);
 struct moments build_moments(struct facts *facts, const struct facts_options *options);
 /* The moments of devices for whoever describes only those. */
 const struct fact_moment *device_moments(const struct facts *facts,
@@ -49,9 +57,12 @@ struct swept {
 	bool hooks[UINT16_MAX + 1]; /* functions that events came from, by hook id */
 };
 /* Takes part in the second sweep of each process; the recording is that of the process. */
-enum { LISTENERS = 2 };
+enum { EVENT_PASSES = 8, LISTENERS = EVENT_PASSES + 1 };
 struct listener {
-	void (*begin)(void *state, const struct facts *facts, uint32_t process,
+	/* the event after which it needs what is live; CUF_UNKNOWN: none */
+	uint64_t (*since)(void *state, const struct facts *facts, uint32_t process);
+	/* leaking: the device where the process may leak; FACT_NONE */
+	void (*begin)(void *state, const struct facts *facts, uint32_t process, uint32_t leaking,
 		      struct sweep_consumer consumers[LISTENERS]);
 	void *state;
 };

@@ -245,6 +245,7 @@ struct followed_process {
 	struct swept *swept;
 	struct quiet_marks quiet; /* when none of the requests that the process marked was open */
 	const struct liveset *live;
+	struct seqs expected;
 	struct liveset merged; /* live, where devices have different moments */
 	bool is_merged;
 	struct growth growth[LAYERS];
@@ -333,21 +334,14 @@ static void end_devices(struct followed_process *one)
 	}
 }
 
-/* Whether a moment will be asked for that frees follow: their blocks are born in earlier events. */
-static bool will_go_back(const struct followed_process *one)
+/* A wrong answer costs time only. */
+static uint32_t leaking_device(const struct followed_process *one)
 {
-	const struct run_process *from = one->from;
-	const struct facts *facts = one->all->facts;
-	const struct facts_options *options = one->all->options;
-	uint64_t last = most_of(from->events->last_free_seq,
-				from->events->framework->last_free_seq);
-	bool back = options->at > FACTS_AT_END || options->all_peaks ||
-		    seq_at_end(from->reader) < last;
+	unsigned ordinal = CUF_DEVICE_NONE;
 
-	for (size_t i = 0; i < facts->incident_count; i++)
-		back |= facts->incidents[i].process == one->process &&
-			(facts->incidents[i].settled_seq < last || from->events->complete_since);
-	return back;
+	for (unsigned layer = 0; layer < GROWTH_DEVICES && ordinal >= CUF_DEVICES_MAX; layer++)
+		ordinal = growth_may_leak(&one->growth[layer]);
+	return ordinal < CUF_DEVICES_MAX ? one->fact->device_of[ordinal] : FACT_NONE;
 }
 
 /*
@@ -357,7 +351,7 @@ static bool will_go_back(const struct followed_process *one)
  */
 static void sweep_process(void *context, size_t i)
 {
-	enum { DRIVER = PHASES_FIRST, HOOKS, INDEX, PEAKS, GROWTH, FIRST };
+	enum { DRIVER = PHASES_FIRST, HOOKS, MOMENTS, PEAKS, GROWTH, FIRST };
 	enum { GROWTH_AGAIN = PHASES_AGAIN, LISTENER, AGAIN = LISTENER + LISTENERS };
 	struct followed_process *one = (struct followed_process *)context + i;
 	const struct sweeping *all = one->all;
@@ -365,7 +359,6 @@ static void sweep_process(void *context, size_t i)
 	struct growth_devices devices = { from->reader, one->growth, one->seq };
 	struct sweep_consumer first[FIRST] = { 0 }, again[AGAIN] = { 0 };
 	struct phase_making *phases = phases_begin(all->facts, one->process, &one->quiet, first);
-	struct replay_index *index = NULL;
 
 	for (unsigned layer = 0; layer < GROWTH_DEVICES; layer++) {
 		growth_init(&one->growth[layer]);
@@ -373,21 +366,21 @@ static void sweep_process(void *context, size_t i)
 	}
 	one->growth[GROWTH_DRIVER].lost_events = from->events->complete_since;
 	one->growth[GROWTH_FRAMEWORK].lost_events = from->events->framework->complete_since;
-	from->driver = driver_history_new(from->events);
+	from->driver = driver_history_new(from->events, one->expected.items, one->expected.count);
 	first[DRIVER] = driver_history_consumer(from->driver);
 	first[HOOKS] = hooks_consumer(one->swept->hooks);
-	if (will_go_back(one))
-		index = replay_index_begin(from->events, &first[INDEX]);
+	first[MOMENTS] = run_expect(from, one->expected.items, one->expected.count);
 	if (all->options->all_peaks)
 		first[PEAKS] = live_peaks_begin(&from->peaks, from->events);
 	first[GROWTH] = growth_first_consumer(&devices);
 	sweep_events(from->events, first, FIRST);
-	replay_index_end(index);
+	crossings_end(from->crossings);
 
 	phases_turn(phases, again);
 	turn_devices(one);
 	again[GROWTH_AGAIN] = growth_again_consumer(&devices);
-	all->listener->begin(all->listener->state, all->facts, one->process, &again[LISTENER]);
+	all->listener->begin(all->listener->state, all->facts, one->process, leaking_device(one),
+			     &again[LISTENER]);
 	sweep_events(from->events, again, AGAIN);
 	phases_end(phases);
 	end_devices(one);
@@ -546,6 +539,7 @@ static void take_rows(struct followed_process *one)
 		growth_fini(&one->growth[layer]);
 	}
 	free(one->quiet.items);
+	free(one->expected.items);
 	if (one->is_merged)
 		liveset_fini(&one->merged);
 	run_rest(all->facts->run, one->from);
@@ -570,8 +564,13 @@ static struct followed_process follow_one(const struct sweeping *all, uint32_t p
 static void follow_processes(const struct sweeping *all, uint32_t first, uint32_t count)
 {
 	struct followed_process *some = xalloc_zeroed(count, sizeof *some);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		some[i] = follow_one(all, first + i);
+		seqs_add(&some[i].expected, all->listener->since(all->listener->state, all->facts,
+							       first + i));
+		moments_expected(all->facts, all->options, all->moments, first + i,
+				 &some[i].expected);
+	}
 	parallel_each(count, all->facts->run->threads, sweep_process, some);
 	parallel_each(count, all->facts->run->threads, follow_host_layer, some);
 	for (uint32_t i = 0; i < count; i++)

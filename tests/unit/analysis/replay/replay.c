@@ -79,6 +79,17 @@ static void apply(struct liveset *live, const struct cuf_event *event)
 		liveset_take(live, block.key, NULL);
 }
 
+static void replay_at(struct reader *r, struct events *e, uint64_t seq, struct liveset *live,
+		      struct replay_exact *exact)
+{
+	struct crossings *moments = crossings_new(e, &seq, 1);
+	struct sweep_consumer consumer = crossings_consumer(moments);
+	sweep_events(e, &consumer, 1);
+	replay_ledger(r, live, exact);
+	replay_back(e, moments, CUF_UNKNOWN, seq, live, exact);
+	crossings_free(moments);
+}
+
 static void test_replay__forward_is_backward_is_ledger(void **state)
 {
 	struct maker *maker = random_recording(&maker_small, 2500);
@@ -88,6 +99,7 @@ static void test_replay__forward_is_backward_is_ledger(void **state)
 	struct reader *r;
 	struct events *e;
 	struct replay_exact exact;
+	bool due = false;
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r, NULL);
 	assert_int_equal(e->count + e->framework->count, maker->h->next_seq);
@@ -98,7 +110,10 @@ static void test_replay__forward_is_backward_is_ledger(void **state)
 	for (size_t i = 0; event_merge_next(&merge, &event); i++) {
 		assert_int_equal(event.seq, i + 1);
 		apply(&forward, &event);
-		if (i % 97 == 0 || i + 1 == maker->h->next_seq) {
+		due |= i % 97 == 0;
+		/* a free that fails is undone by the next event, and ended nothing */
+		if ((due && event.op != CUF_OP_FREE) || i + 1 == maker->h->next_seq) {
+			due = false;
 			replay_at(r, e, event.seq, &backward, &exact);
 			assert_true(exact.device && exact.framework);
 			assert_same(&forward, &backward);
@@ -119,28 +134,37 @@ static void test_replay__forward_is_backward_is_ledger(void **state)
 	maker_free_all(maker);
 }
 
-/* Each moment from the one after it is what it is from now. */
+/* Each of many moments from the one after it is what it is by itself from now. */
 static void test_replay__back_step_by_step(void **state)
 {
 	struct maker *maker = random_recording(&maker_small, 2500);
 	struct replay_exact exact = { true, true }, fresh;
+	struct sweep_consumer consumer;
 	struct liveset live, wanted;
+	struct crossings *moments;
 	struct reader *r;
 	struct events *e;
-	uint64_t from = CUF_UNKNOWN;
+	uint64_t from = CUF_UNKNOWN, seqs[100];
+	size_t count = 0;
 	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
 	e = events_new(r, NULL);
+	for (uint64_t seq = maker->h->next_seq; seq > 61 && count < 100; seq -= 61)
+		seqs[count++] = seq;
+	moments = crossings_new(e, seqs, count);
+	consumer = crossings_consumer(moments);
+	sweep_events(e, &consumer, 1);
+	crossings_end(moments);
 	replay_now(r, &live);
-	for (uint64_t seq = maker->h->next_seq; seq < CUF_UNKNOWN; from = seq, seq -= 61) {
-		assert_true(replay_back(e, from, seq, &live, &exact));
-		replay_at(r, e, seq, &wanted, &fresh);
+	for (size_t i = 0; i < count; from = seqs[i++]) {
+		assert_true(crossings_have(moments, seqs[i]));
+		assert_false(crossings_have(moments, seqs[i] - 1));
+		replay_back(e, moments, from, seqs[i], &live, &exact);
+		replay_at(r, e, seqs[i], &wanted, &fresh);
 		assert_same(&wanted, &live);
 		liveset_fini(&wanted);
-		if (seq < 61)
-			break;
 	}
 	assert_true(exact.device && exact.framework);
-	assert_false(replay_back(e, from, from + 1, &live, &exact));
+	crossings_free(moments);
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
@@ -239,6 +263,34 @@ static void test_replay__births_are_found_again(void **state)
 	assert_int_equal(liveset_find(&live, 0x700000000000)->seq, born);
 	assert_int_equal(liveset_find(&live, 0x700000000000)->time_ns, born_ns);
 	assert_int_equal(liveset_find(&live, 0x700000000000)->stack, 3);
+	liveset_fini(&live);
+	events_free(e);
+	reader_close(r);
+	maker_free_all(maker);
+}
+
+/* A free that failed ends nothing, and the block keeps its birth and role. */
+static void test_replay__a_failed_free_ends_nothing(void **state)
+{
+	struct maker *maker = maker_new(&maker_small);
+	uint64_t born = maker_alloc(maker, 0x700000000000, 5000, 3), later;
+	struct replay_exact exact;
+	struct liveset live;
+	struct reader *r;
+	struct events *e;
+	maker_event_in(maker, MAKER_FRAMEWORK, (struct cuf_event){ .addr = 0x700000000000,
+								  .op = CUF_OP_ROLE,
+								  .kind = CUF_KIND_DEVICE,
+								  .extra = CUF_ROLE_KV });
+	maker_refused_free(maker, CUF_KIND_DEVICE, 0x700000000000);
+	later = maker_alloc(maker, 0x710000000000, 5000, 3);
+	maker_free(maker, 0x700000000000);
+	assert_int_equal(reader_open_memory(maker->data, maker->bytes, &r, NULL), 0);
+	e = events_new(r, NULL);
+	replay_at(r, e, later, &live, &exact);
+	assert_int_equal(live.count, 2);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->seq, born);
+	assert_int_equal(liveset_find(&live, 0x700000000000)->role, CUF_ROLE_KV);
 	liveset_fini(&live);
 	events_free(e);
 	reader_close(r);
@@ -429,6 +481,7 @@ int main(void)
 		cmocka_unit_test(test_replay__forward_is_backward_is_ledger),
 		cmocka_unit_test(test_host_events__after_a_time_begin_with_its_segments),
 		cmocka_unit_test(test_replay__back_step_by_step),
+		cmocka_unit_test(test_replay__a_failed_free_ends_nothing),
 		cmocka_unit_test(test_replay__each_ring_is_exact_by_itself),
 		cmocka_unit_test(test_replay__roles_are_learnt_again),
 		cmocka_unit_test(test_replay__births_are_found_again),
