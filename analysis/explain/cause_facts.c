@@ -49,7 +49,7 @@ static const struct fact_cause *judge_kills(const struct facts *facts)
 }
 
 /* Whether an earlier leak is of the same process and device: then both have one cause. */
-static bool is_judged(const struct facts *facts, size_t leak)
+static bool is_leak_judged(const struct facts *facts, size_t leak)
 {
 	for (size_t i = 0; i < leak; i++)
 		if (facts->leaks[i].process == facts->leaks[leak].process &&
@@ -70,7 +70,7 @@ static const struct fact_cause *judge_leaks(const struct facts *facts,
 
 		if (site->class != CLASS_LEAK)
 			break;
-		if (is_judged(facts, i))
+		if (is_leak_judged(facts, i))
 			continue;
 		now = judge(facts, site->process, site->device, NULL,
 			    &heard[site->process * EVENT_PASSES]);

@@ -202,7 +202,7 @@ static void label_block(struct crossings *moments, const struct cuf_event *event
 		block->role = (uint8_t)event->extra;
 }
 
-static void follow(struct crossings *moments, const struct cuf_event *event)
+static void cross_event(struct crossings *moments, const struct cuf_event *event)
 {
 	while (moments->passed < moments->needed && moments->seqs[moments->passed] < event->seq)
 		moments->passed++;
@@ -220,7 +220,7 @@ static void follow(struct crossings *moments, const struct cuf_event *event)
 static bool take_row(void *state, const struct sweep_row *row)
 {
 	for (size_t i = 0; i < row->count; i++)
-		follow(state, &row->events[i]);
+		cross_event(state, &row->events[i]);
 	return true;
 }
 

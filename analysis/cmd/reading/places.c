@@ -45,7 +45,7 @@ enum { OWNER_ONLY = 0700 };
 /* Where partitions are written. Readers of a layout skip names that begin with '_'. */
 static const char unfinished[] = "_unfinished";
 
-static size_t number_of(const struct table_places *places, const struct table *table)
+static size_t index_of_table(const struct table_places *places, const struct table *table)
 {
 	size_t number = 0;
 
@@ -228,7 +228,7 @@ void places_put(void *context, const struct table *table, const struct cell *cel
 
 	if (places->failed)
 		return;
-	place = &places->places[number_of(places, table)];
+	place = &places->places[index_of_table(places, table)];
 	place->any = true;
 	if (places->database) {
 		database_row(places->database, table, cells);

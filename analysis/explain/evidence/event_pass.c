@@ -310,7 +310,7 @@ static uint64_t three_quarters(const struct events *events, uint64_t until)
 }
 
 /* Both rings in order, up to the failure. */
-static bool take_row(void *state, const struct sweep_row *row)
+static bool follow_row(void *state, const struct sweep_row *row)
 {
 	struct event_pass *pass = state;
 
@@ -365,7 +365,7 @@ static struct sweep_consumer pass_begin(struct event_pass *pass)
 		seed_freed(pass, followed);
 	}
 	pass->sites.peaks_until = three_quarters(followed, pass->until);
-	return (struct sweep_consumer){ take_row, pass };
+	return (struct sweep_consumer){ follow_row, pass };
 }
 
 bool event_pass_is_for(const struct facts *facts, const struct fact_incident *incident,

@@ -387,8 +387,8 @@ static void sweep_process(void *context, size_t i)
 }
 
 /* Several processes keep all processors busy; the events of a single one are read ahead. */
-static void follow(const struct followed_process *one, struct growth *growth,
-		   const struct growth_source *source)
+static void follow_growth(const struct followed_process *one, struct growth *growth,
+			  const struct growth_source *source)
 {
 	struct growth_ahead *ahead;
 	struct growth_source faster;
@@ -482,7 +482,7 @@ static void follow_host(struct followed_process *one, struct growth *growth)
 		take_quiet(growth, &lent, HOST_CLOCK_NS);
 	}
 	take_host_live(one, growth, &means);
-	follow(one, growth, &source);
+	follow_growth(one, growth, &source);
 	if (state.stream)
 		growth->time.events_ns = most_of(growth->time.events_ns,
 						 host_stream_complete_ns(state.stream));

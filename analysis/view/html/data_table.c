@@ -15,7 +15,7 @@ struct json_object *data_json_time(const struct data *data, uint64_t time_ns)
 	return is_known(time_ns) ? json_object_new_int64(data_time(data, time_ns)) : NULL;
 }
 
-static int64_t number_of(struct fields *fields, const struct field *field, const void *row)
+static int64_t cell_number(struct fields *fields, const struct field *field, const void *row)
 {
 	struct data *data = fields->state;
 	struct field_value value = fields_value(fields, field, row);
@@ -41,8 +41,8 @@ size_t data_columns(struct fields *fields, const struct field *field, const void
 		struct column column = column_begin(&data->columns);
 
 		for (size_t i = 0; i < table->count; i++)
-			column_add(&column, number_of(fields, of, (const char *)table->rows +
-							     i * field->shape->bytes));
+			column_add(&column, cell_number(fields, of, (const char *)table->rows +
+							       i * field->shape->bytes));
 		json_stream_value(fields->stream, of->key, column_end(&column));
 	}
 	return table->count;
