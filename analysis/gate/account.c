@@ -66,16 +66,23 @@ static void account_add(struct gate_value *sum, uint64_t value, uint64_t low, ui
 		sum->why = why;
 }
 
+/* A sum that lost events made negative held nothing. */
+static void settle_site(struct account_site *site)
+{
+	if ((int64_t)site->peak_bytes < 0 || (int64_t)site->peak_count <= 0)
+		site->peak_bytes = site->peak_count = 0;
+}
+
 /* ---- what the driver or a framework allocates ---- */
 
 static const char *const overwritten = "events were overwritten; record with a larger --size";
 
-/* What each call site holds at a moment, in one group or in all (GROUP_MAX); the sum of each. */
-static bool take_sites(const struct account_process *from, uint64_t seq, enum gate_group only,
-		       uint64_t sums[GROUP_HOST])
+/* What each call site holds at the end of the work; the sum of each group. False: not exact. */
+static bool take_sites(const struct account_process *from, uint64_t sums[GROUP_HOST])
 {
 	bool exact;
-	const struct liveset *live = run_live(from->recorded, seq, &exact);
+	const struct liveset *live =
+		run_live(from->recorded, from->recorded->peaks.end_seq, &exact);
 	size_t at = 0;
 
 	for (const struct cuf_block *block; (block = liveset_next(live, &at));) {
@@ -83,17 +90,10 @@ static bool take_sites(const struct account_process *from, uint64_t seq, enum ga
 		struct account_site *site;
 		if (group == GROUP_HOST || block->bytes > BYTES_SANE)
 			continue;
-		if (only != GROUP_MAX && group != only)
-			continue;
 		site = account_site_of(from, group, block->stack);
 		sums[group] += block->bytes;
-		if (only == GROUP_MAX) {
-			site->end_bytes += block->bytes;
-			site->end_count++;
-		} else {
-			site->peak_bytes += block->bytes;
-			site->peak_count++;
-		}
+		site->end_bytes += block->bytes;
+		site->end_count++;
 	}
 	return exact;
 }
@@ -111,29 +111,44 @@ static uint64_t sampled_peak(const struct account_process *from, enum gate_group
 	return most;
 }
 
-/* The peaks, latest first, so that each event is undone once. */
+/* What the call sites of a group held at its peak: what they hold at the end, less what changed
+ * since. Returns the sum. */
+static uint64_t take_peak_of(const struct account_process *from, enum gate_group group)
+{
+	const struct level_changes *since = &from->recorded->peaks.since[group];
+	struct account *account = from->account;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < since->count; i++) {
+		struct account_site *site = account_site_of(from, group, since->items[i].site);
+		site->peak_bytes -= since->items[i].bytes;
+		site->peak_count -= since->items[i].count;
+	}
+	for (size_t i = 0; i < account->site_count; i++) {
+		struct account_site *site = &account->sites[i];
+		if (site->group != group || site->stack.process != from->process)
+			continue;
+		site->peak_bytes += site->end_bytes;
+		site->peak_count += site->end_count;
+		settle_site(site);
+		sum += site->peak_bytes;
+	}
+	return sum;
+}
+
 static void take_peaks(const struct account_process *from)
 {
 	const struct live_peaks *found = &from->recorded->peaks;
-	bool done[GROUP_HOST] = { false };
 
-	for (int turn = 0; turn < GROUP_HOST; turn++) {
-		struct gate_value *peak;
-		uint64_t sums[GROUP_HOST] = { 0 }, bytes;
-		int latest = -1;
-		for (int i = 0; i < GROUP_HOST; i++)
-			if (!done[i] && (latest < 0 ||
-					 found->highest_seq[i] > found->highest_seq[latest]))
-				latest = i;
-		done[latest] = true;
-		peak = &from->account->peak[latest];
-		if (found->highest_seq[latest])
-			take_sites(from, found->highest_seq[latest], latest, sums);
-		bytes = most_of(sums[latest], sampled_peak(from, latest));
+	for (int i = 0; i < GROUP_HOST; i++) {
+		uint64_t bytes = found->highest_seq[i] ? take_peak_of(from, i) : 0;
+
+		bytes = most_of(bytes, sampled_peak(from, i));
 		if (!found->after_seq)
-			account_add(peak, bytes, bytes, bytes, "");
+			account_add(&from->account->peak[i], bytes, bytes, bytes, "");
 		else
-			account_add(peak, bytes, bytes, CUF_UNKNOWN, overwritten);
+			account_add(&from->account->peak[i], bytes, bytes, CUF_UNKNOWN,
+				    overwritten);
 	}
 }
 
@@ -141,7 +156,7 @@ static void take_peaks(const struct account_process *from)
 static void take_device_ends(const struct account_process *from)
 {
 	uint64_t sums[GROUP_HOST] = { 0 };
-	bool exact = take_sites(from, from->recorded->peaks.end_seq, GROUP_MAX, sums);
+	bool exact = take_sites(from, sums);
 
 	for (int i = 0; i < GROUP_HOST; i++) {
 		if (exact)
@@ -157,15 +172,10 @@ static void take_device_ends(const struct account_process *from)
 static const char *const sampled = "host memory was sampled; record with --host=full";
 static const char *const not_recorded = "host memory was not recorded (--host=off)";
 
-/* What a call site's level changed by. */
-struct level_change { uint32_t site; uint64_t bytes, count; };
-
 /* One group: the level since the first event, and its changes since it was highest. */
 struct level {
 	struct host_estimate now, highest;
-	struct level_change *changes; /* by their first event */
-	size_t change_count, change_room;
-	struct hash_index places; /* of a call site in changes, plus 1, if it is there */
+	struct level_changes since;
 };
 
 struct host_walk {
@@ -199,23 +209,13 @@ static bool next_change(struct host_walk *walk, struct host_stream *stream,
 	return false;
 }
 
-/* What was noted of an earlier peak is forgotten by the count. */
 static void note_change(struct level *level, uint32_t site, const struct host_event *event)
 {
 	uint64_t mean = event->sample_mean_bytes,
 		 sign = (uint64_t)(int64_t)host_event_sign(event->op);
-	uint32_t *place = hash_index_place(&level->places, site);
-	struct level_change *change;
 
-	if (!*place || *place > level->change_count || level->changes[*place - 1].site != site) {
-		xalloc_grow(&level->changes, level->change_count, &level->change_room,
-			    sizeof *level->changes);
-		level->changes[level->change_count++] = (struct level_change){ .site = site };
-		*place = (uint32_t)level->change_count;
-	}
-	change = &level->changes[*place - 1];
-	change->bytes += sign * host_weight_bytes(event->bytes, mean);
-	change->count += sign * host_weight_count(event->bytes, mean);
+	level_changes_add(&level->since, site, sign * host_weight_bytes(event->bytes, mean),
+			  sign * host_weight_count(event->bytes, mean));
 }
 
 /* Where each level was highest, and what changed since; at last, what was live at the end. */
@@ -238,7 +238,7 @@ static void account_events(struct host_walk *walk)
 					  host_event_sign(event.op));
 			if (level->now.value > level->highest.value) {
 				level->highest = level->now;
-				level->change_count = 0;
+				level->since.count = 0;
 			} else {
 				note_change(level, site, &event);
 			}
@@ -254,30 +254,24 @@ static void take_peak_sites(struct host_walk *walk)
 {
 	for (int i = 0; i < 2; i++) {
 		struct level *level = &walk->levels[i];
-		for (size_t k = 0; k < level->change_count; k++) {
-			const struct level_change *change = &level->changes[k];
+		for (size_t k = 0; k < level->since.count; k++) {
+			const struct level_change *change = &level->since.items[k];
 			struct account_site *site =
 				account_site_of(walk->from, groups[i], change->site);
 			site->peak_bytes -= change->bytes;
 			site->peak_count -= change->count;
 		}
-		hash_index_fini(&level->places);
-		free(level->changes);
+		level_changes_fini(&level->since);
 	}
 }
 
-/* A sum that lost events made negative held nothing. */
 static void settle_sites(const struct host_walk *walk)
 {
 	struct account *account = walk->from->account;
 
-	for (size_t i = 0; i < account->site_count; i++) {
-		struct account_site *site = &account->sites[i];
-		if (site->group < GROUP_HOST)
-			continue;
-		if ((int64_t)site->peak_bytes < 0 || (int64_t)site->peak_count <= 0)
-			site->peak_bytes = site->peak_count = 0;
-	}
+	for (size_t i = 0; i < account->site_count; i++)
+		if (account->sites[i].group >= GROUP_HOST)
+			settle_site(&account->sites[i]);
 }
 
 /* What is live at the end, by call site. */
@@ -360,7 +354,7 @@ static void account_host(const struct account_process *from)
 	struct host_walk walk = { .from = from, .end_ns = CUF_UNKNOWN };
 
 	for (int i = 0; i < 2; i++)
-		hash_index_init(&walk.levels[i].places, 0);
+		level_changes_init(&walk.levels[i].since);
 	walk.means = host_means_of(reader, &from->recorded->meta);
 	if (reader->header.work_end_ns)
 		walk.end_ns = reader->header.work_end_ns;

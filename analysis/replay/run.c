@@ -31,6 +31,7 @@ static void close_process(struct run_process *process)
 	failures_free(process->failures);
 	driver_history_free(process->driver);
 	crossings_free(process->crossings);
+	live_peaks_end(&process->peaks);
 	liveset_fini(&process->live);
 	reader_close(process->reader);
 }
