@@ -111,8 +111,10 @@ struct crossings *crossings_new(const struct events *events, const uint64_t *seq
 
 	moments->seqs = xalloc_zeroed(count, sizeof *moments->seqs);
 	moments->count = count;
-	memcpy(moments->seqs, seqs, count * sizeof *seqs);
-	qsort(moments->seqs, count, sizeof *seqs, compare_uint64);
+	if (count) {
+		memcpy(moments->seqs, seqs, count * sizeof *seqs);
+		qsort(moments->seqs, count, sizeof *seqs, compare_uint64);
+	}
 	moments->replaced = events->reader->header.replaced != 0;
 	while (moments->needed < count &&
 	       (moments->replaced || moments->seqs[moments->needed] < last))

@@ -435,5 +435,6 @@ void moments_expected(const struct facts *facts, const struct facts_options *opt
 		moment = at_time(facts, device->peak_process, device->peak_ns);
 		expect_moment(seqs, facts, process, &moment);
 	}
-	qsort(seqs->items, seqs->count, sizeof *seqs->items, compare_uint64);
+	if (seqs->count)
+		qsort(seqs->items, seqs->count, sizeof *seqs->items, compare_uint64);
 }
