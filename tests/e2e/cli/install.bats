@@ -44,7 +44,7 @@ make_it() { make -s -C "$root" O="$(realpath --relative-to="$root" "$build")" DE
 	sources=$(BUILD='' make -pn -C "$root" O="$made" CC="${CC:-cc} -nostdinc" 2>/dev/null | grep '^cmd_src := ')
 	[[ $sources == */http_absent.c* && $sources != */http_daemon.c* ]]
 	[[ $sources == */screen_absent.c* && $sources != */curses_* ]]
-	BUILD='' make -s -C "$root" O="$made" "$made"/obj/analysis/cmd/{serve/http,top/screen}_absent.o
+	BUILD='' make -s -C "$root" O="$made" "$made"/obj/analysis/cmd/{serve/http,live/screen}_absent.o
 }
 
 @test "install writes the command and a recorder that \$LIB finds" {
