@@ -39,7 +39,9 @@ static void sum_part(struct survival_part *sum, const struct survival_part *part
 /* Halves of the time are left out until the moment is in the first half of what remains. */
 unsigned survival_part(const struct survival_time *time, uint64_t time_ns, uint64_t *end_ns)
 {
-	double span = (double)time->end_ns - (double)time->begin_ns, at = 0, from = 0, width = 1;
+	/* a hostile recording may end before it begins */
+	double span = fmax(0, (double)time->end_ns - (double)time->begin_ns);
+	double at = 0, from = 0, width = 1;
 	unsigned level = 0, part;
 	if (time_ns > time->begin_ns && span > 0)
 		at = ((double)time_ns - (double)time->begin_ns) / span;
