@@ -184,22 +184,25 @@ void heap_read_end(const struct reader *reader, const struct host_means *means,
 				   host_means_at(means, row.blocks[i].birth));
 }
 
-double heap_bytes_since(const struct reader *reader, const struct host_means *means,
-			uint64_t time_ns, uint64_t bytes_least)
+void heap_bytes_since(const struct reader *reader, const struct host_means *means,
+		      struct heap_since *asked, size_t count)
 {
 	uint64_t at = 0;
 	struct heap_block block;
-	double sum = 0;
+
 	while (next_block(reader, &at, &block))
-		if (block.birth_ns >= time_ns && block.bytes >= bytes_least)
-			sum += (double)host_weight_bytes(block.bytes,
-							 host_means_at(means, block.birth));
-	return sum;
+		for (struct heap_since *one = asked; one < asked + count; one++)
+			if (block.birth_ns >= one->time_ns && block.bytes >= one->bytes_least)
+				one->sum += (double)host_weight_bytes(
+					block.bytes, host_means_at(means, block.birth));
 }
 
 double heap_live_bytes(const struct reader *reader, const struct host_means *means)
 {
-	return heap_bytes_since(reader, means, 0, 0);
+	struct heap_since all = { 0 };
+
+	heap_bytes_since(reader, means, &all, 1);
+	return all.sum;
 }
 
 bool heap_peak(const struct reader *reader, struct heap_moment *peak, double *above_end)

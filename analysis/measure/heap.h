@@ -62,9 +62,11 @@ bool heap_peak(const struct reader *reader, struct heap_moment *peak, double *ab
 /* The ledger's sum: what is live after the last event. */
 double heap_live_bytes(const struct reader *reader, const struct host_means *means);
 
-/* Of these: blocks of a size or more, allocated at or after a time, as their births tell it. */
-double heap_bytes_since(const struct reader *reader, const struct host_means *means,
-			uint64_t time_ns, uint64_t bytes_least);
+/* Of these: blocks of a size or more, allocated at or after a time, as their births tell it. All
+ * sums, which begin at 0, in one pass over the ledger. */
+struct heap_since { uint64_t time_ns, bytes_least; double sum; };
+void heap_bytes_since(const struct reader *reader, const struct host_means *means,
+		      struct heap_since *asked, size_t count);
 
 /* The live blocks by rows, with the indices of their sites. Start with *at = 0; false: at the
  * end. */

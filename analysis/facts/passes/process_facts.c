@@ -195,19 +195,19 @@ static void relate(const struct facts *facts, uint32_t index)
 static struct late_blocks late_blocks_of(const struct run_process *recorded)
 {
 	const struct reader *reader = recorded->reader;
-	uint64_t sample_ns = exit_reason_sample_ns(recorded), late_ns;
+	uint64_t sample_ns = exit_reason_sample_ns(recorded);
+	struct heap_since asked[3] = { 0 };
 	struct host_means means;
 	if (reader->header.end_kind)
 		return (struct late_blocks){ 0 };
 	means = host_means_of(reader, &recorded->meta);
-	late_ns = exit_reason_late_ns(recorded);
-	return (struct late_blocks){
-		host_whole(heap_bytes_since(reader, &means, late_ns, 0)),
-		host_whole(heap_bytes_since(reader, &means, sample_ns + 1, 0)),
-		host_whole(heap_bytes_since(reader, &means,
-					    subtract_to_zero(sample_ns, HOST_CLOCK_NS),
-					    FRESH_BYTES)),
-	};
+	asked[0].time_ns = exit_reason_late_ns(recorded);
+	asked[1].time_ns = sample_ns + 1;
+	asked[2].time_ns = subtract_to_zero(sample_ns, HOST_CLOCK_NS);
+	asked[2].bytes_least = FRESH_BYTES;
+	heap_bytes_since(reader, &means, asked, 3);
+	return (struct late_blocks){ host_whole(asked[0].sum), host_whole(asked[1].sum),
+				     host_whole(asked[2].sum) };
 }
 
 const struct exit_reason *build_processes(struct facts *facts)
