@@ -309,6 +309,25 @@ static uint64_t three_quarters(const struct events *events, uint64_t until)
 	return count ? events_seq(events, count * 3 / 4) : 0;
 }
 
+/*
+ * While one thread is refused, others may still be served: the driver had given them their blocks,
+ * which are recorded after the failure. What is larger than the free memory that the driver reports
+ * was served before it reported. Until something is freed, all of it was there together. Returns
+ * false then.
+ */
+static bool follow_late(struct event_pass *pass, const struct cuf_event *event)
+{
+	const struct fact_incident *incident = pass->of.incident;
+
+	if (!pass->failing || pass->framework || event->op == CUF_OP_FREE)
+		return false;
+	if (event->op == CUF_OP_ALLOC && event->tid != incident->tid &&
+	    is_known(incident->free_bytes) && event->bytes > incident->free_bytes &&
+	    site_of(pass, event->stack) == pass->failing)
+		pass->late_bytes += event->bytes;
+	return true;
+}
+
 /* Both rings in order, up to the failure. */
 static bool follow_row(void *state, const struct sweep_row *row)
 {
@@ -317,10 +336,15 @@ static bool follow_row(void *state, const struct sweep_row *row)
 	for (size_t i = 0; i < row->count; i++) {
 		struct cuf_event event = row->events[i];
 
-		if (event.seq > pass->until || event.op == CUF_OP_EXIT)
+		if (event.op == CUF_OP_EXIT)
 			return false;
 		if (!is_followed(pass, &event))
 			continue;
+		if (event.seq > pass->until) {
+			if (!follow_late(pass, &event))
+				return false;
+			continue;
+		}
 		pass->last_ns = event.time_ns;
 		event.stack = site_of(pass, event.stack);
 		event.alloc_stack = site_of(pass, event.alloc_stack);

@@ -77,6 +77,7 @@ struct event_pass {
 	uint64_t burst_all, burst_family; /* bytes allocated since it; of those, of its size */
 	uint64_t unit_allocs, unit_frees; /* blocks of the family's size */
 	uint64_t query_seq, since_query; /* last query of free memory; bytes allocated since */
+	uint64_t late_bytes; /* of the failing call site, served before it and recorded after */
 	uint64_t capture_seq; /* last begin or end of a graph capture; 0 none */
 	/* sizes that the failing call site got in the failing thread, a ring of the latest ones */
 	uint64_t unit_sizes[UNIT_SIZES_MAX];

@@ -188,7 +188,7 @@ static uint64_t divide_up(uint64_t count, uint64_t by)
 static bool set_unit(struct evidence *evidence, const struct event_pass *pass,
 		     const struct site_trace *trace, const struct site_trace *before)
 {
-	uint64_t *metrics = evidence->metrics, unit = 0, same = 0;
+	uint64_t *metrics = evidence->metrics, unit = 0, same = 0, room;
 	size_t count = pass->unit_size_count;
 	size_t period;
 
@@ -202,13 +202,14 @@ static bool set_unit(struct evidence *evidence, const struct event_pass *pass,
 	}
 	if (!unit || metrics[METRIC_free] == CUF_UNKNOWN)
 		return false;
+	room = metrics[METRIC_free] + trace->live_bytes + pass->late_bytes;
 	/* more than there was room for: sizes without a period, and not one unit of work */
-	if (metrics[METRIC_free] + trace->live_bytes < unit)
+	if (room < unit)
 		return false;
 	metrics[METRIC_together] = unit;
-	metrics[METRIC_together_fit] = (metrics[METRIC_free] + trace->live_bytes) / unit;
-	/* the unit of the failed request is one of them */
-	metrics[METRIC_siblings] = trace->live / period + 1;
+	metrics[METRIC_together_fit] = room / unit;
+	/* the unit of the failed request is one more than those that are there, or fit */
+	metrics[METRIC_siblings] = most_of(trace->live / period, room / unit) + 1;
 	metrics[METRIC_siblings_before] = divide_up(trace->peak_before, period);
 	if (before && same)
 		metrics[METRIC_siblings_before] = divide_up(before->peak_before, same);

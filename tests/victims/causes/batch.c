@@ -75,6 +75,7 @@ static struct load {
 	size_t part[PARTS];
 	pthread_barrier_t turn;
 	unsigned most;
+	bool full;
 	device_ptr held[WORKERS_MAX][PARTS];
 } load;
 
@@ -138,9 +139,15 @@ static void *worker_thread(void *argument)
 		/* more threads have work in later rounds; all of them in the last ones */
 		bool works = round >= 20 ||
 		             (worker * 5 + round * 3) % load.most < load.most * round / 40;
-		if (works && !worker_begin(worker))
-			give_up("worker_request", load.part[0]);
+		bool refused = works && !worker_begin(worker);
+		if (refused)
+			__atomic_store_n(&load.full, true, __ATOMIC_RELAXED);
+		/* how many fit is known when every thread has been served or refused */
 		pthread_barrier_wait(&load.turn);
+		if (refused)
+			give_up("worker_request", load.part[0]);
+		if (__atomic_load_n(&load.full, __ATOMIC_RELAXED))
+			break;
 		if (works)
 			worker_end(worker);
 		pthread_barrier_wait(&load.turn);

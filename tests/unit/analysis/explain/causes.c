@@ -86,14 +86,19 @@ static void ask_memory(struct world *w)
 	});
 }
 
-static struct facts *fails(struct world *w, uint64_t bytes, uint32_t site)
+static struct facts *ends(struct world *w)
 {
 	struct facts *facts;
-	maker_fail(w->m, 0, bytes, room(w), TOTAL, site);
 	maker_end(w->m, CUF_END_EXIT, 1);
 	assert_int_equal(facts_build_memory(w->m->data, w->m->bytes, NULL, &facts, NULL), 0);
 	assert_int_equal(facts->fatal_incident, facts->incident_count);
 	return facts;
+}
+
+static struct facts *fails(struct world *w, uint64_t bytes, uint32_t site)
+{
+	maker_fail(w->m, 0, bytes, room(w), TOTAL, site);
+	return ends(w);
 }
 
 static bool in_recording(const struct maker *m, uint64_t seq)
@@ -256,24 +261,32 @@ static void test_causes__a_buffer_for_all_sequences_that_were_set(void **state)
 }
 
 /* Requests side by side: blocks come in a burst and go together; at the failure there are more than
- * ever. */
+ * ever. late: another thread was given its block just before, and it is recorded just after. */
 static void test_causes__too_many_at_once(void **state)
 {
-	struct world w = begin(0);
-	uint64_t blocks[16];
-	weights(&w, 16, 256 * MiB);
-	for (unsigned wave = 0; wave < 10; wave++) {
-		for (unsigned i = 0; i < 4 + wave % 3; i++)
-			blocks[i] = take(&w, 1 * GiB, SITE_SLOT);
-		for (unsigned i = 0; i < 4 + wave % 3; i++)
-			give(&w, blocks[i], 1 * GiB);
+	for (unsigned late = 0; late < 2; late++) {
+		struct world w = begin(0);
+		uint64_t blocks[16];
+		struct facts *facts;
+
+		weights(&w, 16, 256 * MiB);
+		for (unsigned wave = 0; wave < 10; wave++) {
+			for (unsigned i = 0; i < 4 + wave % 3; i++)
+				blocks[i] = take(&w, 1 * GiB, SITE_SLOT);
+			for (unsigned i = 0; i < 4 + wave % 3; i++)
+				give(&w, blocks[i], 1 * GiB);
+		}
+		while (room(&w) >= (1 + late) * GiB)
+			take(&w, 1 * GiB, SITE_SLOT);
+		maker_fail(w.m, 0, 1 * GiB, room(&w) - late * GiB, TOTAL, SITE_SLOT);
+		w.m->thread = 1;
+		if (late)
+			take(&w, 1 * GiB, SITE_SLOT);
+		facts = ends(&w);
+		assert_int_equal(facts->cause->fixes[0].value,
+				 (TOTAL - CONTEXT - 16 * (256 * MiB + 8 * MiB)) / (1 * GiB));
+		expect(&w, facts, "S5", CAUSE_MEDIUM);
 	}
-	while (room(&w) >= 1 * GiB)
-		take(&w, 1 * GiB, SITE_SLOT);
-	struct facts *facts = fails(&w, 1 * GiB, SITE_SLOT);
-	assert_int_equal(facts->cause->fixes[0].value,
-	                 (TOTAL - CONTEXT - 16 * (256 * MiB + 8 * MiB)) / (1 * GiB));
-	expect(&w, facts, "S5", CAUSE_MEDIUM);
 }
 
 /* The wave that fails is called from elsewhere than the waves before it: what they have in common
