@@ -291,10 +291,32 @@ void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint6
 		resolve(incident, tid, request, seq, now_ns);
 }
 
+/* A refused page-lock leaves its error behind: the next launch reports it, with room on the device.
+ * The report has the same rule (refused_page_lock). */
+static bool has_room(const struct cuf_incident *incident)
+{
+	return incident->free_bytes != CUF_UNKNOWN && incident->total_bytes != CUF_UNKNOWN &&
+	       incident->free_bytes >= incident->total_bytes / 20;
+}
+
+static const struct cuf_incident *page_lock_before(const struct cuf_incident *launch)
+{
+	for (uint64_t number = launch->number - 1; number; number--) {
+		const struct cuf_incident *before = slot_of(number);
+		if (before->number != number)
+			break;
+		if (cuf_is_page_lock(before))
+			return before;
+	}
+	return NULL;
+}
+
 const struct cuf_incident *cuf_incident_unresolved(void)
 {
-	const struct cuf_incident *incident = last_incident();
+	const struct cuf_incident *incident = last_incident(), *cause = NULL;
 	if (!incident || incident->outcome)
 		return NULL;
-	return incident;
+	if (!incident->is_request && has_room(incident))
+		cause = page_lock_before(incident);
+	return cause ? cause : incident;
 }

@@ -26,5 +26,12 @@ void cuf_incident_publish(struct cuf_incident *incident);
 void cuf_incident_success(uint32_t tid, const struct cuf_request *request, uint64_t seq,
 			  uint64_t now_ns);
 
-/* The last incident when nothing resolved it, else NULL. */
+/* A request to page-lock memory of the host. */
+static inline bool cuf_is_page_lock(const struct cuf_incident *incident)
+{
+	return incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED;
+}
+
+/* The last incident when nothing resolved it, else NULL. Of a launch that only reports a refused
+ * page-lock: that one. */
 const struct cuf_incident *cuf_incident_unresolved(void);

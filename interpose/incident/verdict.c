@@ -2,6 +2,7 @@
 /* The words; the cause is found in verdict_cause.c. */
 #include "interpose/incident/verdict.h"
 
+#include "interpose/incident/incident.h"
 #include "interpose/incident/phase_names.h"
 #include "interpose/platform/options.h"
 #include "interpose/platform/side_stack.h"
@@ -72,11 +73,21 @@ static void add_free_memory(struct cuf_text *text, const struct cuf_incident *in
 	add_size(text, "", incident->total_bytes, " free");
 }
 
+/* The words of the report's title. */
+static const char *memory_of(const struct cuf_incident *incident)
+{
+	if (cuf_is_page_lock(incident))
+		return "page-locked host memory";
+	return incident->kind == CUF_KIND_HOST ? "host memory" : "GPU memory";
+}
+
 static void print_failure(const struct cuf_incident *incident)
 {
 	bool is_host = incident->kind == CUF_KIND_HOST;
 	CUF_TEXT(text, LINE_BYTES);
-	cuf_text_add(&text, is_host ? "out of host memory: " : "out of GPU memory: ");
+	cuf_text_add(&text, "out of ");
+	cuf_text_add(&text, memory_of(incident));
+	cuf_text_add(&text, ": ");
 	add_request(&text, incident);
 	if (!is_host)
 		add_free_memory(&text, incident);

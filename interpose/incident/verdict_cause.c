@@ -7,6 +7,7 @@
  */
 #include "interpose/incident/verdict.h"
 
+#include "interpose/incident/incident.h"
 #include "interpose/store/ledger.h"
 #include "interpose/store/recording.h"
 #include "interpose/platform/laws.h"
@@ -366,7 +367,7 @@ bool cuf_verdict_cause(const struct cuf_incident *incident, struct cuf_text *tex
 {
 	struct budget budget;
 	struct site_ages site;
-	if (incident->kind == CUF_KIND_PINNED || incident->kind == CUF_KIND_REGISTERED) {
+	if (cuf_is_page_lock(incident)) {
 		cuf_text_add(text,
 			     "page-locked host memory ran out, not the device (page-lock-refused)");
 		return true;

@@ -39,6 +39,10 @@ native() {
 	grep -qE '^cuflight: likely: free memory is split into pieces; together they are [0-9.]+ [GM]iB \(fragmentation\)$' err
 	record 'cause_fixture other_tenant_at_load'
 	grep -qE '^cuflight: likely: other processes hold .* \(other-tenant\)$' err
+	# the launch after it says that the GPU is full, and it is not
+	record 'cause_fixture page_lock_refused'
+	grep -qE '^cuflight: out of page-locked host memory: cudaHostAlloc\([0-9.]+ MiB\) failed, GPU 0 has [0-9.]+ GiB of [0-9.]+ GiB free$' err
+	grep -qE '^cuflight: likely: page-locked host memory ran out, not the device \(page-lock-refused\)$' err
 	# pieces that would do, and a leak that would do for longer
 	record 'cause_fixture leak_among_holes --seed=604 --scale=0.95'
 	grep -qE '^cuflight: likely: [0-9.]+ GiB in [0-9]+ blocks of one call site, .* \(gpu-leak, kv-cache-grew, fragmentation\)$' err
