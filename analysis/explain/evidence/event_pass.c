@@ -319,13 +319,15 @@ static bool follow_late(struct event_pass *pass, const struct cuf_event *event)
 {
 	const struct fact_incident *incident = pass->of.incident;
 
-	if (!pass->failing || pass->framework || event->op == CUF_OP_FREE)
+	if (!pass->failing || pass->framework)
 		return false;
+	if (!is_followed(pass, event))
+		return true;
 	if (event->op == CUF_OP_ALLOC && event->tid != incident->tid &&
 	    is_known(incident->free_bytes) && event->bytes > incident->free_bytes &&
 	    site_of(pass, event->stack) == pass->failing)
 		pass->late_bytes += event->bytes;
-	return true;
+	return event->op != CUF_OP_FREE;
 }
 
 /* Both rings in order, up to the failure. */
@@ -335,16 +337,12 @@ static bool follow_row(void *state, const struct sweep_row *row)
 
 	for (size_t i = 0; i < row->count; i++) {
 		struct cuf_event event = row->events[i];
+		bool is_late = event.seq > pass->until;
 
-		if (event.op == CUF_OP_EXIT)
+		if (event.op == CUF_OP_EXIT || (is_late && !follow_late(pass, &event)))
 			return false;
-		if (!is_followed(pass, &event))
+		if (is_late || !is_followed(pass, &event))
 			continue;
-		if (event.seq > pass->until) {
-			if (!follow_late(pass, &event))
-				return false;
-			continue;
-		}
 		pass->last_ns = event.time_ns;
 		event.stack = site_of(pass, event.stack);
 		event.alloc_stack = site_of(pass, event.alloc_stack);
